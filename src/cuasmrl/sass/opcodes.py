@@ -1,0 +1,226 @@
+"""One declaration per opcode, read by every other layer.
+
+A declaration says which pipe executes the opcode, whether its result arrives after a fixed time or is
+announced by a scoreboard (this differs between chips), which memory it touches, how freely it may move,
+which leading operands are destinations, and which rule gives the widths of its operands.
+
+Pipes and latency classes are inferred from compiler output over seven chips: an opcode counts as
+variable-latency on a chip where ptxas protects its result with a scoreboard.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Pipe(StrEnum):
+    ALU = "alu"
+    FMA = "fma"
+    HALF = "half"
+    FP64 = "fp64"
+    XU = "xu"
+    TENSOR = "tensor"
+    UNIFORM = "uniform"
+    MEMORY = "memory"
+    BRANCH = "branch"
+    ASYNC = "async"
+    """Engines that run beside the warp: wgmma, tcgen05, TMA, mbarriers."""
+
+
+class Order(StrEnum):
+    """How an instruction may move inside its block."""
+
+    FREE = "free"
+    MEMORY = "memory"
+    """Stays in order with conflicting accesses and never crosses a synchronisation."""
+    SYNC = "synchronisation"
+    """No memory access and no other synchronisation crosses it; arithmetic may."""
+    PINNED = "pinned"
+    """Keeps its position; nothing crosses it."""
+
+
+class Space(StrEnum):
+    GLOBAL = "global"
+    SHARED = "shared"
+    LOCAL = "local"
+    GENERIC = "generic"
+
+
+class Shape(StrEnum):
+    """Which leading operands are destinations."""
+
+    RESULT = "predicates, one register, predicates"
+    PREDICATES_2 = "two predicates"
+    PREDICATES_1 = "one predicate"
+    ALL_BUT_LAST = "everything but the last operand"
+    FIRST = "the first operand"
+    NONE = "nothing"
+    ALL_PREDICATES = "the predicates selected by the mask"
+
+
+class Widths(StrEnum):
+    """How many consecutive registers each operand stands for."""
+
+    SINGLE = "one register each"
+    SIZED = "pairs with .64"
+    DOUBLE = "pairs throughout"
+    MULTIPLY_ADD = "by .WIDE and .HI"
+    CONVERT = "by the two type modifiers"
+    MEMORY = "data by .64/.128, address by space"
+    MATRIX_LOAD = "data by the matrix count"
+    MMA = "by the shape in the mnemonic"
+    WARPGROUP_MMA = "accumulators by N, descriptors of four"
+    PACKED = "pairs unless marked .F32"
+    SPECIAL_TO_REGISTER = "a pair unless .32"
+    TENSOR_MEMORY = "data by .xN"
+    TENSOR_COPY = "coordinates by dimension"
+    TENSOR_CORE = "descriptor pairs"
+    MBARRIER = "pairs with .64 and TRANS64"
+    RECIPROCAL = "single, also for the high halves of doubles"
+    ADDRESS_PAIR = "a code address"
+
+
+ALL_ARCHS = frozenset((75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
+NO_ARCHS: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    name: str
+    pipe: Pipe
+    variable: frozenset[int] = NO_ARCHS
+    """Chips on which the result is announced by a scoreboard."""
+    queue: str = ""
+    """In-order queue: results of one queue come back in the order of issue."""
+    order: Order = Order.FREE
+    reads: Space | None = None
+    writes: Space | None = None
+    shape: Shape = Shape.RESULT
+    widths: Widths = Widths.SINGLE
+    keyed_by: tuple[str, ...] = ()
+    """Modifiers that change the timing and therefore belong to the timing key."""
+    jumps: bool = False
+    """Ends a basic block."""
+    warp_wide: bool = False
+    """Exchanges values between lanes."""
+
+    def is_variable(self, arch: int) -> bool:
+        return arch in self.variable
+
+
+_SCOREBOARDED_DOUBLES = ALL_ARCHS - {90, 100, 103, 110}
+_UNTIL_89 = frozenset((75, 80, 86, 87, 88, 89))
+
+
+def _many(names: str, pipe: Pipe, **common: object) -> list[Opcode]:
+    return [Opcode(name, pipe, **common) for name in names.split()]  # type: ignore[arg-type]
+
+
+def _load(names: str, queue: str, space: Space | None, widths: Widths = Widths.MEMORY, writes: Space | None = None) -> list[Opcode]:
+    return _many(names, Pipe.MEMORY, variable=ALL_ARCHS, queue=queue, reads=space, writes=writes, widths=widths,
+                 order=Order.MEMORY if space else Order.FREE)  # fmt: skip
+
+
+def _store(names: str, queue: str, space: Space, widths: Widths = Widths.MEMORY, reads: Space | None = None) -> list[Opcode]:
+    return _many(names, Pipe.MEMORY, variable=ALL_ARCHS, queue=queue, writes=space, reads=reads, widths=widths,
+                 order=Order.MEMORY, shape=Shape.NONE)  # fmt: skip
+
+
+def _pinned(names: str, pipe: Pipe, **common: object) -> list[Opcode]:
+    return _many(names, pipe, order=Order.PINNED, **({"shape": Shape.NONE} | common))
+
+
+_DECLARATIONS = [
+    # integer and logic
+    *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS IMNMX VIMNMX VIMNMX3 BMSK LOP32I VABSDIFF VABSDIFF4 P2R", Pipe.ALU),
+    *_many("IADD MOV SEL VIADDMNMX", Pipe.ALU, widths=Widths.SIZED, keyed_by=("64",)),
+    *_many("ISETP PLOP3 FSETP", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
+    *_many("FCHK", Pipe.XU, shape=Shape.PREDICATES_1),
+    *_many("FSEL FMNMX FMNMX3 FSET F2FP I2FP F2IP", Pipe.ALU),
+    *_many("R2P", Pipe.ALU, shape=Shape.ALL_PREDICATES),
+    *_many("VOTE", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
+    *_many("ELECT", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
+    *_many("CS2R", Pipe.ALU, widths=Widths.SPECIAL_TO_REGISTER, keyed_by=("32",)),
+    # multiply-add
+    *_many("FADD FMUL FFMA FHADD FHFMA", Pipe.FMA),
+    *_many("VIADD IDP IDP4A", Pipe.FMA),
+    *_many("IMAD", Pipe.FMA, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
+    *_many("FADD2 FMUL2 FFMA2", Pipe.FMA, widths=Widths.PACKED),
+    *_many("HADD2 HMUL2 HFMA2 HMNMX2 HSET2", Pipe.HALF, keyed_by=("MMA",)),
+    *_many("HSETP2", Pipe.HALF, shape=Shape.PREDICATES_2),
+    # double precision
+    *_many("DADD DMUL DFMA", Pipe.FP64, variable=_SCOREBOARDED_DOUBLES | {100, 103, 110}, queue="fp64", widths=Widths.DOUBLE),
+    *_many("DSETP", Pipe.FP64, variable=_SCOREBOARDED_DOUBLES | {100, 103, 110}, queue="fp64", widths=Widths.DOUBLE,
+           shape=Shape.PREDICATES_2),
+    *_many("DMMA", Pipe.TENSOR, variable=ALL_ARCHS, queue="fp64", widths=Widths.MMA, keyed_by=("*",)),
+    # special functions and conversions
+    *_many("MUFU POPC FLO BREV", Pipe.XU, variable=ALL_ARCHS, queue="xu", widths=Widths.RECIPROCAL),
+    *_many("F2F F2I I2F FRND", Pipe.XU, variable=ALL_ARCHS, queue="xu", widths=Widths.CONVERT),
+    # tensor cores
+    *_many("HMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
+    *_many("IMMA", Pipe.TENSOR, variable=frozenset((75, 100, 103, 110)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
+    *_many("QMMA OMMA", Pipe.TENSOR, widths=Widths.MMA, keyed_by=("*",)),
+    *_pinned("HGMMA IGMMA QGMMA BGMMA", Pipe.ASYNC, shape=Shape.RESULT, widths=Widths.WARPGROUP_MMA),
+    *_pinned("WARPGROUP WARPGROUPSET", Pipe.ASYNC),
+    *_pinned("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT", Pipe.ASYNC, widths=Widths.TENSOR_CORE),
+    *_pinned("UTCATOMSWS", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="async"),
+    *_pinned("LDTM", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="tmem", widths=Widths.TENSOR_MEMORY),
+    *_pinned("STTM", Pipe.ASYNC, variable=ALL_ARCHS, queue="tmem", widths=Widths.TENSOR_MEMORY),
+    *_pinned("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", Pipe.ASYNC, widths=Widths.TENSOR_COPY,
+             variable=ALL_ARCHS, queue="async"),
+    *_pinned("UBLKCP UBLKRED UBLKPF", Pipe.ASYNC, widths=Widths.TENSOR_COPY, variable=ALL_ARCHS, queue="async"),
+    *_pinned("SYNCS", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="shared", widths=Widths.MBARRIER),
+    # uniform datapath
+    *_many("UIADD3 USEL UMOV", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
+    *_many("ULOP3 USHF ULEA UPRMT USGXT UFLO UPOPC UBREV UBMSK UVIMNMX UVIADD UVIMNMX3 UIABS", Pipe.UNIFORM),
+    *_many("UFADD UFMUL UFFMA UFSEL UFMNMX UI2FP UI2F UF2I UF2F UF2FP UFRND UFSET UMUFU", Pipe.UNIFORM),
+    *_many("UIMAD", Pipe.UNIFORM, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
+    *_many("UISETP UPLOP3 UFSETP", Pipe.UNIFORM, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
+    *_many("UP2UR", Pipe.UNIFORM),
+    *_many("UR2UP", Pipe.UNIFORM, shape=Shape.ALL_PREDICATES),
+    *_many("ULDC", Pipe.UNIFORM, widths=Widths.MEMORY),
+    *_many("VOTEU", Pipe.UNIFORM, shape=Shape.ALL_BUT_LAST, warp_wide=True),
+    *_many("CS2UR", Pipe.UNIFORM, widths=Widths.SPECIAL_TO_REGISTER),
+    *_many("R2UR", Pipe.UNIFORM, variable=_UNTIL_89, queue="xu", warp_wide=True),
+    *_many("CREDUX", Pipe.UNIFORM, warp_wide=True),
+    # reads of special registers, constants, other lanes
+    *_many("S2R S2UR", Pipe.MEMORY, variable=ALL_ARCHS, queue="special"),
+    *_load("LDC", "constant", None),
+    *_load("LDCU", "uniform constant", None),
+    *_many("SHFL", Pipe.MEMORY, variable=ALL_ARCHS, queue="shared", warp_wide=True),
+    *_many("MATCH", Pipe.MEMORY, variable=ALL_ARCHS, queue="match", widths=Widths.SIZED, warp_wide=True),
+    *_many("REDUX", Pipe.MEMORY, variable=ALL_ARCHS, queue="xu", warp_wide=True),
+    *_many("B2R", Pipe.MEMORY, variable=ALL_ARCHS, queue="barrier", order=Order.SYNC),
+    *_many("QSPC", Pipe.MEMORY, variable=ALL_ARCHS, queue="global"),
+    # memory
+    *_load("LDG", "global", Space.GLOBAL),
+    *_load("LD", "global", Space.GENERIC),
+    *_load("LDL", "global", Space.LOCAL),
+    *_load("LDS", "shared", Space.SHARED),
+    *_load("LDSM", "shared", Space.SHARED, Widths.MATRIX_LOAD),
+    *_load("ATOMG", "global", Space.GLOBAL, writes=Space.GLOBAL),
+    *_load("ATOM", "global", Space.GENERIC, writes=Space.GENERIC),
+    *_load("ATOMS", "shared", Space.SHARED, writes=Space.SHARED),
+    *_store("STG", "global", Space.GLOBAL),
+    *_store("ST", "global", Space.GENERIC),
+    *_store("STL", "global", Space.LOCAL),
+    *_store("STS", "shared", Space.SHARED),
+    *_store("STSM", "shared", Space.SHARED, Widths.MATRIX_LOAD),
+    *_store("RED", "global", Space.GENERIC, reads=Space.GENERIC),
+    *_store("REDG", "global", Space.GLOBAL, reads=Space.GLOBAL),
+    *_store("LDGSTS", "global", Space.SHARED, reads=Space.GLOBAL),
+    # synchronisation
+    *_many("BAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE, variable=ALL_ARCHS, queue="barrier"),
+    *_many("DEPBAR LDGDEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE),
+    *_pinned("MEMBAR ERRBAR CGAERRBAR FENCE CCTL CCTLL CCTLT UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ACQSHMINIT ENDCOLLECTIVE "
+             "ARRIVES BPT NANOSLEEP YIELD NOP USETMAXREG USETSHMSZ UVIRTCOUNT", Pipe.BRANCH, variable=ALL_ARCHS),
+    # control flow
+    *_pinned("BRA BRX BRXU JMP JMX JMXU EXIT KILL RTT", Pipe.BRANCH, jumps=True, widths=Widths.ADDRESS_PAIR),
+    *_pinned("CALL RET", Pipe.BRANCH, jumps=True, widths=Widths.ADDRESS_PAIR),
+    *_pinned("BSSY", Pipe.BRANCH, shape=Shape.FIRST),
+    *_pinned("BSYNC", Pipe.BRANCH, jumps=True),
+    *_pinned("BREAK WARPSYNC", Pipe.BRANCH),
+    *_pinned("LEPC RPCMOV", Pipe.BRANCH, shape=Shape.FIRST, widths=Widths.ADDRESS_PAIR),
+    *_pinned("BMOV", Pipe.BRANCH, shape=Shape.FIRST, variable=ALL_ARCHS, queue="barrier"),
+]  # fmt: skip
+
+OPCODES: dict[str, Opcode] = {opcode.name: opcode for opcode in _DECLARATIONS}

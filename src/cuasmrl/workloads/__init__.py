@@ -1,0 +1,11 @@
+"""Real kernels with their launch, inputs and reference."""
+
+from cuasmrl.workloads.chips import ARCHS
+from cuasmrl.workloads.corpus import Corpus, CorpusEntry, build_corpus
+from cuasmrl.workloads.model import BuiltKernel, Config, Expected, Parameter, Workload
+from cuasmrl.workloads.registry import all, get, names, variants
+
+__all__ = [
+    "ARCHS", "BuiltKernel", "Config", "Corpus", "CorpusEntry", "Expected", "Parameter", "Workload",
+    "all", "build_corpus", "get", "names", "variants",
+]  # fmt: skip
