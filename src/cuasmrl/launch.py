@@ -28,7 +28,9 @@ class Launch:
 
     def __post_init__(self) -> None:
         if min(self.grid) < 1 or min(self.block) < 1:
-            raise CuasmrlError(f"A launch needs at least one thread, got grid {self.grid} and block {self.block}.")
+            raise CuasmrlError(
+                f"A launch needs at least one thread, got grid {self.grid} and block {self.block}."
+            )
         for position, argument in enumerate(self.arguments):
             if not (argument is None or isinstance(argument, np.ndarray | np.generic)):
                 raise CuasmrlError(

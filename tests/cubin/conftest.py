@@ -9,7 +9,7 @@ from cuasmrl.cubin import Cubin
 from tests.conftest import AssemblePtx, CompileCuda
 
 SOURCES = Path(__file__).parent / "sources"
-OLD_ABI = ("cuda12-sm_75", "cuda12-sm_80")
+OLD_ABI = ("cuda12-sm_75", "cuda12-sm_80", "cuda12-sm_90")
 NEW_ABI = ("cuda13-sm_80", "cuda13-sm_90", "cuda13-sm_100", "cuda13-sm_120")
 
 

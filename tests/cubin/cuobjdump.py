@@ -22,7 +22,9 @@ def info_sections(listing: str) -> dict[str, list[Printed]]:
     for part in re.split(r"^(?=\.)", listing, flags=re.MULTILINE):
         title, _, body = part.partition("\n")
         if title.startswith(".nv.info"):
-            found[title.strip()] = [_record(entry) for entry in re.split(r"^\t<0x?\d+>\n", body, flags=re.MULTILINE)[1:]]
+            found[title.strip()] = [
+                _record(entry) for entry in re.split(r"^\t<0x?\d+>\n", body, flags=re.MULTILINE)[1:]
+            ]
     return found
 
 

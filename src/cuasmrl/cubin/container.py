@@ -17,6 +17,7 @@ _OSABI_CUDA_12 = 0x33
 _OSABI_CUDA_13 = 0x41
 _TEXT = ".text."
 _INFO = ".nv.info"
+_MOST_REGISTERS = 255
 # The largest library cubins are some hundred megabytes; a limit keeps a wrong path from filling memory.
 _LARGEST_FILE = 1 << 30
 
@@ -226,11 +227,11 @@ class Cubin:
         return kernel
 
     def _register_count(self, name: str, text: Section, where: str) -> int:
-        if self.osabi == _OSABI_CUDA_12:
-            return text.info >> 24
-        if name not in self._recorded_registers:
+        # Older compilers write only the section header's top byte; for sm_90 and later it is always 0.
+        count = self._recorded_registers.get(name, text.info >> 24)
+        if not 0 < count <= _MOST_REGISTERS:
             raise CuasmrlError(f"{where}: no register count recorded; recompile the cubin")
-        return self._recorded_registers[name]
+        return count
 
 
 def _check_layout(header: Header, sections: tuple[Section, ...], source: str) -> None:

@@ -19,7 +19,10 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _PROGRAM_HEADER_BYTES = 56
-_NULL, _SYMBOL_TABLE, _STRING_TABLE, _NOBITS = 0, 2, 3, 8
+_SYMBOL_TABLE, _STRING_TABLE = 2, 3
+# SHT_NULL, SHT_NOBITS, and what cubins from separate compilation have in place of the latter:
+# CUDA_GLOBAL, CUDA_LOCAL, CUDA_SHARED, CUDA_SHARED_RESERVED. They announce memory and have no bytes.
+_WITHOUT_BYTES = (0, 8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
 _FIRST_SPECIAL_INDEX = 0xFF00
 _FUNCTION = 2
 # Names may share their tails, so their total length can pass the size of the string table; real cubins
@@ -111,7 +114,7 @@ def read_tables(data: bytes, header: Header, source: str) -> tuple[tuple[Section
     sections = []
     for index, entry in enumerate(raw):
         name = names.read(raw[header.names_index], entry.name)
-        in_file = entry.type not in (_NULL, _NOBITS)
+        in_file = entry.type not in _WITHOUT_BYTES
         if in_file and entry.offset + entry.size > len(data):
             raise CuasmrlError(
                 f"{source} is truncated: section {name or index} ends beyond the file; recompile the cubin"
@@ -154,5 +157,6 @@ class _Names:
             raise CuasmrlError(
                 f"{self._source} is damaged: its names overlap without end; recompile the cubin"
             )
-        # Names go into messages and file names; undecodable bytes must not stop either.
-        return self._data[start:stop].decode("utf-8", "backslashreplace")
+        name = self._data[start:stop].decode("utf-8", "backslashreplace")
+        # Names go into messages and onto terminals; a damaged one must not break a line or move a cursor.
+        return name if name.isprintable() else name.encode("unicode_escape").decode()

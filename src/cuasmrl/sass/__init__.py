@@ -3,14 +3,14 @@
 from cuasmrl.sass.accesses import ACCUMULATOR, ADDRESS, DATA, DESCRIPTOR, GUARD, HIGH, LOW, Access
 from cuasmrl.sass.control import BARRIERS, MAX_STALL, Control, without_control
 from cuasmrl.sass.disassembler import Listing, disassemble, disassemble_kernel, find_nvdisasm
-from cuasmrl.sass.distances import Distances, Hazard, Row, distances
+from cuasmrl.sass.distances import ANY, Distances, Hazard, Row, distances
 from cuasmrl.sass.instruction import Instruction
 from cuasmrl.sass.opcodes import OPCODES, Opcode, Order, Pipe, Space
 from cuasmrl.sass.operands import Kind, Operand, Register
 from cuasmrl.sass.registers import RESOURCES, File, file_of, name_of, resource
 
 __all__ = [
-    "ACCUMULATOR", "ADDRESS", "BARRIERS", "DATA", "DESCRIPTOR", "GUARD", "HIGH", "LOW", "MAX_STALL", "OPCODES",
+    "ACCUMULATOR", "ADDRESS", "ANY", "BARRIERS", "DATA", "DESCRIPTOR", "GUARD", "HIGH", "LOW", "MAX_STALL", "OPCODES",
     "RESOURCES", "Access", "Control", "Distances", "File", "Hazard", "Instruction", "Kind", "Listing", "Opcode", "Operand", "Order", "Pipe",
     "Register", "Row", "Space", "disassemble", "disassemble_kernel", "distances", "file_of", "find_nvdisasm", "name_of", "resource",
     "without_control",

@@ -27,13 +27,13 @@ class Hazard(StrEnum):
     WAW = "waw"
     """A result is overwritten."""
     WAR = "war"
-    """A source is overwritten."""
+    """A source is overwritten, by whatever instruction."""
     SPACING = "spacing"
-    """Two independent instructions follow each other in one pipe."""
+    """Another instruction follows in the same pipe, dependent or not."""
     STALL = "stall"
     """The smallest stall count an opcode carries."""
     RELEASE = "release"
-    """A scoreboard is raised by one instruction and waited for by the next that does so."""
+    """A scoreboard is raised, and an instruction waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +54,26 @@ class Row:
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
-_FEWEST_PAIRS = 3
-"""A group answer needs at least this many witnesses; a rarer pair speaks only for itself."""
+ANY = "*"
+"""Consumer of a row that holds whoever comes next: the cause lies in the producer alone."""
+_ENOUGH_PAIRS = 20
+"""With fewer witnesses a pair's own minimum is mostly accident, and its group is asked as well."""
 
 _Key = tuple[str, ...]
 
 
 class Distances:
-    """Answers for one chip: first the exact pair, then the most careful member of its group."""
+    """Answers for one chip: the exact pair, and the most careful well-witnessed member of its group."""
 
     def __init__(self, arch: int, rows: Iterable[Row]):
         self.arch = arch
-        self._exact: dict[_Key, int] = {}
+        self._exact: dict[_Key, Row] = {}
         self._group: dict[_Key, int] = {}
         for row in rows:
             if row.arch != arch:
                 continue
-            key = (row.hazard, row.file, row.producer, row.producer_role, row.consumer, row.consumer_role)
-            self._exact[key] = row.distance
-            if row.pairs >= _FEWEST_PAIRS:
+            self._exact[row.hazard, row.file, row.producer, row.producer_role, row.consumer, row.consumer_role] = row
+            if row.pairs >= _ENOUGH_PAIRS:
                 group = (row.hazard, row.file, row.producer, row.producer_role, _pipe(row.consumer), row.consumer_role)
                 self._group[group] = max(self._group.get(group, 0), row.distance)
 
@@ -86,27 +87,33 @@ class Distances:
         consumer_role: str = DATA,
     ) -> int | None:
         """Cycles that `consumer` must issue after `producer`, or None where ptxas gave no evidence."""
-        return self._look_up(
-            hazard, file_of(register), producer.timing_key, producer_role, consumer.timing_key, consumer_role
-        )
+        file = file_of(register)
+        if hazard is Hazard.WAR:
+            return self._pooled(hazard, file, producer, producer_role)
+        consumer_key = consumer.timing_key
+        exact = self._exact.get((hazard, file, producer.timing_key, producer_role, consumer_key, consumer_role))
+        if exact is not None and exact.pairs >= _ENOUGH_PAIRS:
+            return exact.distance
+        group = self._group.get((hazard, file, producer.timing_key, producer_role, _pipe(consumer_key), consumer_role))
+        if exact is None or group is None:
+            return group if exact is None else exact.distance
+        return min(exact.distance, group)
 
-    def spacing(self, first: Instruction, second: Instruction) -> int | None:
-        """Cycles between two instructions of one pipe, dependent or not."""
-        return self._look_up(Hazard.SPACING, "", first.timing_key, "", second.timing_key, "")
+    def spacing(self, first: Instruction) -> int | None:
+        """Cycles from an instruction to the next one in its pipe, dependent or not."""
+        return self._pooled(Hazard.SPACING, "", first)
 
     def minimum_stall(self, instruction: Instruction) -> int | None:
         """The smallest stall count ptxas gives this opcode."""
-        return self._exact.get((Hazard.STALL, "", instruction.timing_key, "", "", ""))
+        return self._pooled(Hazard.STALL, "", instruction)
 
-    def release(self, setter: Instruction, waiter: Instruction) -> int | None:
+    def release(self, setter: Instruction) -> int | None:
         """Cycles from raising a scoreboard to the first instruction that waits for it."""
-        return self._look_up(Hazard.RELEASE, "", setter.timing_key, "", waiter.timing_key, "")
+        return self._pooled(Hazard.RELEASE, "", setter)
 
-    def _look_up(self, hazard: str, file: str, producer: str, p_role: str, consumer: str, c_role: str) -> int | None:
-        exact = self._exact.get((hazard, file, producer, p_role, consumer, c_role))
-        if exact is not None:
-            return exact
-        return self._group.get((hazard, file, producer, p_role, _pipe(consumer), c_role))
+    def _pooled(self, hazard: Hazard, file: str, producer: Instruction, role: str = "") -> int | None:
+        row = self._exact.get((hazard, file, producer.timing_key, role, ANY, ""))
+        return None if row is None else row.distance
 
 
 def _pipe(timing_key: str) -> str:

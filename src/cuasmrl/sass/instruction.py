@@ -137,7 +137,7 @@ def parse_instruction(
     if declaration is not None:
         try:
             found = accesses_of(declaration, modifiers, operands, guard, word, arch)
-        except (KeyError, IndexError, ValueError, StopIteration):
+        except (KeyError, IndexError, ValueError):
             # A form of the opcode that the width rules do not cover is as unknown as a new opcode.
             declaration = None
     target = next((labels[o.label] for o in operands if o.label is not None and o.label in labels), None)

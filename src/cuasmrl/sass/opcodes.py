@@ -62,6 +62,7 @@ class Widths(StrEnum):
 
     SINGLE = "one register each"
     SIZED = "pairs with .64"
+    SIZED_SOURCE = "source pairs with .64"
     DOUBLE = "pairs throughout"
     MULTIPLY_ADD = "by .WIDE and .HI"
     CONVERT = "by the two type modifiers"
@@ -75,8 +76,7 @@ class Widths(StrEnum):
     TENSOR_COPY = "coordinates by dimension"
     TENSOR_CORE = "descriptor pairs"
     MBARRIER = "pairs with .64 and TRANS64"
-    RECIPROCAL = "single, also for the high halves of doubles"
-    ADDRESS_PAIR = "a code address"
+    CODE_ADDRESS = "pairs for code addresses"
 
 
 ALL_ARCHS = frozenset((75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
@@ -131,8 +131,8 @@ def _pinned(names: str, pipe: Pipe, **common: object) -> list[Opcode]:
 
 _DECLARATIONS = [
     # integer and logic
-    *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS IMNMX VIMNMX VIMNMX3 BMSK LOP32I VABSDIFF VABSDIFF4 P2R", Pipe.ALU),
-    *_many("IADD MOV SEL VIADDMNMX", Pipe.ALU, widths=Widths.SIZED, keyed_by=("64",)),
+    *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS VIMNMX3 BMSK LOP32I VABSDIFF VABSDIFF4 P2R", Pipe.ALU),
+    *_many("IADD MOV SEL VIADDMNMX IMNMX VIMNMX", Pipe.ALU, widths=Widths.SIZED, keyed_by=("64",)),
     *_many("ISETP PLOP3 FSETP", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
     *_many("FCHK", Pipe.XU, shape=Shape.PREDICATES_1),
     *_many("FSEL FMNMX FMNMX3 FSET F2FP I2FP F2IP", Pipe.ALU),
@@ -153,7 +153,7 @@ _DECLARATIONS = [
            shape=Shape.PREDICATES_2),
     *_many("DMMA", Pipe.TENSOR, variable=ALL_ARCHS, queue="fp64", widths=Widths.MMA, keyed_by=("*",)),
     # special functions and conversions
-    *_many("MUFU POPC FLO BREV", Pipe.XU, variable=ALL_ARCHS, queue="xu", widths=Widths.RECIPROCAL),
+    *_many("MUFU POPC FLO BREV", Pipe.XU, variable=ALL_ARCHS, queue="xu"),
     *_many("F2F F2I I2F FRND", Pipe.XU, variable=ALL_ARCHS, queue="xu", widths=Widths.CONVERT),
     # tensor cores
     *_many("HMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
@@ -187,7 +187,7 @@ _DECLARATIONS = [
     *_load("LDC", "constant", None),
     *_load("LDCU", "uniform constant", None),
     *_many("SHFL", Pipe.MEMORY, variable=ALL_ARCHS, queue="shared", warp_wide=True),
-    *_many("MATCH", Pipe.MEMORY, variable=ALL_ARCHS, queue="match", widths=Widths.SIZED, warp_wide=True),
+    *_many("MATCH", Pipe.MEMORY, variable=ALL_ARCHS, queue="match", widths=Widths.SIZED_SOURCE, warp_wide=True),
     *_many("REDUX", Pipe.MEMORY, variable=ALL_ARCHS, queue="xu", warp_wide=True),
     *_many("B2R", Pipe.MEMORY, variable=ALL_ARCHS, queue="barrier", order=Order.SYNC),
     *_many("QSPC", Pipe.MEMORY, variable=ALL_ARCHS, queue="global"),
@@ -214,12 +214,12 @@ _DECLARATIONS = [
     *_pinned("MEMBAR ERRBAR CGAERRBAR FENCE CCTL CCTLL CCTLT UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ACQSHMINIT ENDCOLLECTIVE "
              "ARRIVES BPT NANOSLEEP YIELD NOP USETMAXREG USETSHMSZ UVIRTCOUNT", Pipe.BRANCH, variable=ALL_ARCHS),
     # control flow
-    *_pinned("BRA BRX BRXU JMP JMX JMXU EXIT KILL RTT", Pipe.BRANCH, jumps=True, widths=Widths.ADDRESS_PAIR),
-    *_pinned("CALL RET", Pipe.BRANCH, jumps=True, widths=Widths.ADDRESS_PAIR),
+    *_pinned("BRA BRX BRXU JMP JMX JMXU EXIT KILL RTT", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),
+    *_pinned("CALL RET", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),
     *_pinned("BSSY", Pipe.BRANCH, shape=Shape.FIRST),
     *_pinned("BSYNC", Pipe.BRANCH, jumps=True),
     *_pinned("BREAK WARPSYNC", Pipe.BRANCH),
-    *_pinned("LEPC RPCMOV", Pipe.BRANCH, shape=Shape.FIRST, widths=Widths.ADDRESS_PAIR),
+    *_pinned("LEPC RPCMOV", Pipe.BRANCH, shape=Shape.FIRST, widths=Widths.CODE_ADDRESS),
     *_pinned("BMOV", Pipe.BRANCH, shape=Shape.FIRST, variable=ALL_ARCHS, queue="barrier"),
 ]  # fmt: skip
 

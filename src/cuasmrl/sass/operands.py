@@ -59,6 +59,10 @@ class Operand:
     def reused(self) -> bool:
         return "reuse" in self.suffixes
 
+    @property
+    def is_predicate(self) -> bool:
+        return self.kind is Kind.REGISTER and self.register is not None and self.register.file in (File.P, File.UP)
+
     def has(self, suffix: str) -> bool:
         return suffix in self.suffixes
 

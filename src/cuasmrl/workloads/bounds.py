@@ -29,5 +29,5 @@ def stored_as_half(value: Real, error: Real | float) -> Real:
 
 
 def summed(terms: int, magnitude: Real) -> Real:
-    """Error of a float32 sum of this many terms in any order; magnitude is the sum of their absolute values."""
+    """Error of a float32 sum in any order; magnitude is the sum of the terms' absolute values."""
     return terms * EPS32 * magnitude

@@ -114,7 +114,7 @@ def _compile(workload: Workload, config: Config, arch: int, special: Specialisat
         arch=arch,
         block=(32 * result.num_warps, 1, 1),
         shared_bytes=result.shared_bytes,
-        parameters=special.parameters + triton_compiler.SCRATCH_PARAMETERS,
+        parameters=special.parameters + result.scratch,
         fixed=special.fixed,
         divisible=special.divisible,
         compiler=triton_compiler.identity(),

@@ -8,7 +8,15 @@ ARCHS = (75, 80, 86, 89, 90, 100, 120)
 
 # Opt-in maximum of shared memory for one block, CUDA C++ Programming Guide,
 # "Technical Specifications per Compute Capability": 64, 163, 99, 99, 227, 227 and 99 KiB.
-SHARED_LIMIT = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10, 120: 99 << 10}
+SHARED_LIMIT = {
+    75: 64 << 10,
+    80: 163 << 10,
+    86: 99 << 10,
+    89: 99 << 10,
+    90: 227 << 10,
+    100: 227 << 10,
+    120: 99 << 10,
+}
 
 
 def unknown_chip(arch: int) -> str | None:

@@ -17,6 +17,9 @@ from cuasmrl.workloads.model import Constant
 
 INSTALL = "install cuasmrl[cuda], or put the nvcc of a CUDA toolkit (13.0 or later) on PATH."
 
+# One file from each wheel besides nvcc's own.
+PARTS = ("nvvm/bin/cicc", "include/crt/host_defines.h", "include/cuda_fp16.h", "include/cccl/nv/target")
+
 
 @functools.cache
 def find_nvcc() -> Path:
@@ -24,9 +27,9 @@ def find_nvcc() -> Path:
     namespace = importlib.util.find_spec("nvidia")
     for root in (namespace.submodule_search_locations or []) if namespace else []:
         for candidate in sorted(Path(root).glob("cu*/bin/nvcc"), reverse=True):
-            # The wheels of nvcc, its back end and the headers come separately: all or none.
+            # The compiler, its back end and the headers are wheels of their own: all or none.
             toolkit = candidate.parent.parent
-            if all((toolkit / part).exists() for part in ("nvvm/bin/cicc", "include/crt", "include/cuda_fp16.h")):
+            if all((toolkit / part).exists() for part in PARTS):
                 return candidate
     on_path = shutil.which("nvcc")
     if on_path is None:

@@ -226,7 +226,7 @@ class Workload:
         for name in built.divisible:
             if int(inputs[name]) % 16:
                 raise CuasmrlError(
-                    f"{self.name} was built for a {name} divisible by 16 but is launched with {inputs[name]}; "
+                    f"{self.name} was built for {name} a multiple of 16 but is launched with {inputs[name]}; "
                     "build it again with the sizes of this launch."
                 )
         # Compilers may append parameters of their own (Triton: two scratch pointers); unused ones are null.

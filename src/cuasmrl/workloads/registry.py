@@ -11,7 +11,16 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.workloads.chips import ARCHS
 from cuasmrl.workloads.model import Config, Workload
 
-FAMILIES = ("gemm", "gemm_narrow", "gemm_scheduled", "attention", "normalisation", "elementwise", "cuda_memory", "cuda_arithmetic")
+FAMILIES = (
+    "gemm",
+    "gemm_narrow",
+    "gemm_scheduled",
+    "attention",
+    "normalisation",
+    "elementwise",
+    "cuda_memory",
+    "cuda_arithmetic",
+)
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from typing import Any
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.workloads.model import Constant, Parameter
 
-# Triton appends these to every kernel; ours use neither, and the launcher then passes null.
-SCRATCH_PARAMETERS = (Parameter("global_scratch", "*i8"), Parameter("profile_scratch", "*i8"))
+# Triton appends these to every kernel, how many of them depends on its version; the launcher passes null
+# for memory a kernel does not ask for, and ours never do.
+SCRATCH = (Parameter("global_scratch", "*i8"), Parameter("profile_scratch", "*i8"))
 
 # Settings outside a kernel's source that change the code Triton and its ptxas produce.
 SETTINGS = (
@@ -38,6 +40,7 @@ class Compiled:
     kernel: str
     num_warps: int
     shared_bytes: int
+    scratch: tuple[Parameter, ...]
 
 
 def identity() -> str:
@@ -45,9 +48,19 @@ def identity() -> str:
     try:
         version = importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
-        raise CuasmrlError("This workload is a Triton kernel and Triton is missing; install cuasmrl[triton].") from None
-    settings = [f"{name}={os.environ[name]}" for name in SETTINGS if os.environ.get(name)]
+        raise CuasmrlError(
+            "This workload is a Triton kernel and Triton is missing; install cuasmrl[triton]."
+        ) from None
+    settings = [f"{name}={os.environ[name]}{_stamp(name)}" for name in SETTINGS if os.environ.get(name)]
     return " ".join([f"triton {version}", *settings])
+
+
+def _stamp(setting: str) -> str:
+    # A tool behind an unchanged path may be a new one.
+    path = Path(os.environ[setting])
+    if not setting.endswith("_PATH") or not path.exists():
+        return ""
+    return f"@{path.stat().st_size}:{path.stat().st_mtime_ns}"
 
 
 def compile_cubin(
@@ -74,12 +87,22 @@ def compile_cubin(
     options = {"num_warps": num_warps, "num_stages": num_stages, "enable_fp_fusion": True}
     try:
         compiled = _without_shared_cache(triton, lambda: triton.compile(ast, target=target, options=options))
-    except Exception as error:  # noqa: BLE001 - Triton raises every kind, and each means the same here
+    except Exception as error:
+        # Triton raises errors of every kind, and here they all mean the same.
         raise CuasmrlError(f"Triton cannot compile {symbol} for sm_{arch}: {_message(error)}") from error
     metadata = compiled.metadata
     if metadata.global_scratch_size or metadata.profile_scratch_size:
-        raise CuasmrlError(f"{symbol} for sm_{arch} asks for scratch memory, which a launch here does not provide.")
-    return Compiled(compiled.asm["cubin"], metadata.name, metadata.num_warps, metadata.shared)
+        raise CuasmrlError(
+            f"{symbol} for sm_{arch} asks for scratch memory, which a launch here does not provide."
+        )
+    appended = _count_parameters(compiled.asm["ptx"]) - len(types)
+    if not 0 <= appended <= len(SCRATCH):
+        raise CuasmrlError(
+            f"Triton appended {appended} parameters to {symbol}; this version of it is not known."
+        )
+    return Compiled(
+        compiled.asm["cubin"], metadata.name, metadata.num_warps, metadata.shared, SCRATCH[:appended]
+    )
 
 
 def _triton() -> ModuleType:
@@ -87,7 +110,7 @@ def _triton() -> ModuleType:
         return importlib.import_module("triton")
     except ImportError as error:
         raise CuasmrlError(
-            f"This workload is a Triton kernel and Triton cannot be imported ({error}); install cuasmrl[triton]."
+            f"This workload is a Triton kernel and Triton does not import ({error}); install cuasmrl[triton]."
         ) from None
 
 
@@ -96,6 +119,11 @@ def _without_shared_cache(triton: ModuleType, compile_: Any) -> Any:
     with tempfile.TemporaryDirectory(prefix="cuasmrl-triton-") as directory, triton.knobs.cache.scope():
         triton.knobs.cache.dir = directory
         return compile_()
+
+
+def _count_parameters(ptx: str) -> int:
+    entry = re.search(r"\.entry\s+\w+\s*\((.*?)\)", ptx, re.DOTALL)
+    return entry[1].count(".param") if entry else 0
 
 
 def _message(error: BaseException) -> str:

@@ -82,4 +82,14 @@ __global__ void barrier(unsigned long long *x) {
 #endif
 }
 
+// More live values than 32 registers: spills, ANNOTATIONS.
+__global__ void __launch_bounds__(1024, 2) spill(float *x) {
+    float v[48];
+#pragma unroll
+    for (int i = 0; i < 48; i++) v[i] = x[threadIdx.x * 48 + i];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 48; i++) x[threadIdx.x * 48 + (i * 7) % 48] = v[i] * v[(i + 11) % 48];
+}
+
 }

@@ -147,7 +147,8 @@ def paged_expect(inputs: Inputs, sizes: Sizes) -> Mapping[str, Expected]:
     value, bound = np.empty(q.shape), np.empty(q.shape)
     for sequence, length in enumerate(lengths):
         keys, values = (
-            cache[table[sequence]].reshape(-1, sizes["KV"], sizes["D"])[:length].transpose(1, 0, 2) for cache in (k, v)
+            cache[table[sequence]].reshape(-1, sizes["KV"], sizes["D"])[:length].transpose(1, 0, 2)
+            for cache in (k, v)
         )
         visible = np.ones((sizes["G"], length), dtype=bool)
         for head in range(sizes["KV"]):
@@ -160,7 +161,9 @@ def paged_expect(inputs: Inputs, sizes: Sizes) -> Mapping[str, Expected]:
 
 def paged_config(n: int, warps: int, stages: int) -> Config:
     excluded = {75: "the tile needs more than its 64 KiB of shared memory."} if n > 64 else {}
-    return Config(f"n{n}_w{warps}_s{stages}", {"BLOCK_N": n, "PAGE": PAGE}, warps, stages, unsupported=excluded)
+    return Config(
+        f"n{n}_w{warps}_s{stages}", {"BLOCK_N": n, "PAGE": PAGE}, warps, stages, unsupported=excluded
+    )
 
 
 PAGED_ATTENTION = Workload(
@@ -173,7 +176,8 @@ PAGED_ATTENTION = Workload(
     parameters=parameters(
         "q_ptr: *fp16, k_ptr: *fp16, v_ptr: *fp16, table_ptr: *i32, length_ptr: *i32, out_ptr: *fp16, "
         "scale: fp32, table_width: i32, "
-        + strides("stride_qb stride_qh stride_kp stride_kt stride_kh stride_vp stride_vt stride_vh stride_ob stride_oh")
+        + strides("stride_qb stride_qh stride_kp stride_kt stride_kh stride_vp stride_vt stride_vh")
+        + ", stride_ob: i32, stride_oh: i32"
     ),
     configs=(paged_config(32, 4, 3), paged_config(16, 2, 2), paged_config(64, 4, 2), paged_config(128, 8, 2)),
     sizes={"B": 16, "KV": 8, "G": 4, "S": 1024, "D": 128},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,9 @@ def tile(
     excluded = dict(unsupported or {})
     unrolled = products * m * n * k // (32 * warps)
     if unrolled > SM75_UNROLLED:
-        reason = f"Triton would unroll {unrolled} scalar multiply-adds per thread there; choose a smaller tile."
+        reason = (
+            f"Triton would unroll {unrolled} scalar multiply-adds per thread there; choose a smaller tile."
+        )
         excluded.setdefault(75, reason)
     constants = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, **more}
     return Config(f"m{m}n{n}k{k}_w{warps}_s{stages}", constants, warps, stages, unsupported=excluded)
@@ -65,8 +68,8 @@ def normal(rng: np.random.Generator, *shape: int, scale: float = 1.0) -> Array:
     return (rng.standard_normal(shape, dtype=np.float32) * np.float32(scale)).astype(np.float16)
 
 
-def unwritten(shape: tuple[int, ...], dtype: type[np.generic]) -> Array:
+def unwritten(shape: tuple[int, ...], dtype: type[np.integer[Any] | np.floating[Any]]) -> Array:
     """An output buffer holding a value no kernel computes, so that an element left out shows."""
-    if np.issubdtype(dtype, np.integer):
-        return np.full(shape, np.iinfo(dtype).min, dtype=dtype)
-    return np.full(shape, np.nan, dtype=dtype)
+    filled: Array = np.empty(shape, dtype=dtype)
+    filled.fill(np.iinfo(dtype).min if issubclass(dtype, np.integer) else np.nan)
+    return filled

@@ -51,7 +51,7 @@ SGEMM = Workload(
     sizes={"m": 512, "n": 512, "k": 512},
     shapes=({"m": 64, "n": 64, "k": 32}, {"m": 50, "n": 70, "k": 19}, {"m": 1, "n": 130, "k": 5}),
     large={"m": 4096, "n": 4096, "k": 4096},
-    scalars=lambda sizes: dict(sizes),
+    scalars=dict,
     buffers=sgemm_buffers,
     expect=sgemm_expect,
     blocks=sgemm_grid,
@@ -107,7 +107,9 @@ FP64_POLY = Workload(
 def axpy_expect(inputs: Inputs, sizes: Sizes) -> Mapping[str, Expected]:
     factor = float(np.float16(np.float32(inputs["a"])))
     value = factor * real(inputs["x"]) + real(inputs["y"])
-    return {"y": Expected(value, np.abs(value) * EPS16 / 2 + TINY16, "one fused multiply-add rounded to half")}
+    return {
+        "y": Expected(value, np.abs(value) * EPS16 / 2 + TINY16, "one fused multiply-add rounded to half")
+    }
 
 
 HALF2_AXPY = Workload(

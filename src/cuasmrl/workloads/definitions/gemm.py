@@ -7,7 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from cuasmrl.workloads.bounds import EPS32, EXP32, Real, real, stored_as_half, summed
-from cuasmrl.workloads.definitions.common import ceil_div, kernel_file, normal, parameters, strides, tile, unwritten
+from cuasmrl.workloads.definitions.common import (
+    ceil_div,
+    kernel_file,
+    normal,
+    parameters,
+    strides,
+    tile,
+    unwritten,
+)
 from cuasmrl.workloads.model import Array, Config, Expected, Grid, Inputs, Sizes, Workload
 
 GEMM_WHY = "K float32 additions in any order, then one rounding to half"
@@ -46,7 +54,7 @@ def row_major_buffers(sizes: Sizes, rng: np.random.Generator) -> dict[str, Array
 def leaky_relu_expect(inputs: Inputs, sizes: Sizes) -> Mapping[str, Expected]:
     total, error = product(np.asarray(inputs["a_ptr"]), np.asarray(inputs["b_ptr"]))
     value = np.where(total > 0, total, 0.01 * total)
-    # The slope itself is rounded to float32, as is its product; near zero the error of the sum decides the branch.
+    # The slope is rounded to float32, as is its product; near zero the error of the sum decides the branch.
     return {"c_ptr": Expected(value, stored_as_half(value, error + 2 * EPS32 * np.abs(value)), GEMM_WHY)}
 
 

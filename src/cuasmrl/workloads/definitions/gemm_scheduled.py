@@ -7,8 +7,23 @@ from collections.abc import Mapping
 import numpy as np
 
 from cuasmrl.workloads.bounds import EPS32, real, stored_as_half
-from cuasmrl.workloads.definitions.common import ceil_div, kernel_file, normal, parameters, strides, tile, unwritten
-from cuasmrl.workloads.definitions.gemm import GEMM_WHY, bmm_expect, product, row_major, row_major_buffers, tiles
+from cuasmrl.workloads.definitions.common import (
+    ceil_div,
+    kernel_file,
+    normal,
+    parameters,
+    strides,
+    tile,
+    unwritten,
+)
+from cuasmrl.workloads.definitions.gemm import (
+    GEMM_WHY,
+    bmm_expect,
+    product,
+    row_major,
+    row_major_buffers,
+    tiles,
+)
 from cuasmrl.workloads.model import Array, Config, Expected, Grid, Inputs, Sizes, Workload
 
 GEMM_PARAMETERS = parameters(
@@ -74,7 +89,11 @@ GEMM_SPLITK = Workload(
         "a_ptr: *fp16, b_ptr: *fp16, c_ptr: *fp32, M: i32, N: i32, K: i32, "
         + strides("stride_am stride_ak stride_bk stride_bn stride_cm stride_cn")
     ),
-    configs=(splitk_tile(64, 64, 32, 4, 3, 4), splitk_tile(16, 64, 64, 4, 3, 8), splitk_tile(32, 32, 32, 2, 2, 2)),
+    configs=(
+        splitk_tile(64, 64, 32, 4, 3, 4),
+        splitk_tile(16, 64, 64, 4, 3, 8),
+        splitk_tile(32, 32, 32, 2, 2, 2),
+    ),
     sizes={"M": 64, "N": 512, "K": 4096},
     shapes=SHAPES,
     large={"M": 16, "N": 14336, "K": 4096},

@@ -87,11 +87,14 @@ RMSNORM = Workload(
     source=kernel_file("normalisation"),
     symbol="rmsnorm",
     parameters=parameters(
-        "x_ptr: *fp16, " + strides("stride_xb stride_xm stride_xn") + ", weight_ptr: *fp16, stride_weight: i32, "
+        "x_ptr: *fp16, "
+        + strides("stride_xb stride_xm stride_xn")
+        + ", weight_ptr: *fp16, stride_weight: i32, "
         "out_ptr: *fp16, " + strides("stride_ob stride_om stride_on") + ", N: i32, eps: fp32"
     ),
     configs=(
-        # The paper's block, and its published benchmark's two sides: row length known at run or at compile time.
+        # The paper's block, with the row length known at run time or at compile time: the published
+        # benchmark compares one against the other.
         Config("n32_w4", {"BLOCK_N": 32}, num_warps=4),
         Config("n32_w4_fixed", {"BLOCK_N": 32}, num_warps=4, fold=("N",)),
         Config("n1024_w4", {"BLOCK_N": 1024}, num_warps=4),

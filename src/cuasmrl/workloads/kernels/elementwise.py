@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0917
 """Kernels that treat each element, or each row of a token, on its own."""
 
 import triton

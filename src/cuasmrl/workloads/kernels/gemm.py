@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0917
 """Dense matrix products with fused epilogues."""
 
 import triton

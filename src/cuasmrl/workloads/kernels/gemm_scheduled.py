@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0917
 """Matrix products that differ in how work is spread over blocks."""
 
 import triton

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0917
 """Row-wise normalisations: one block per row."""
 
 import triton
@@ -33,14 +34,25 @@ def rmsnorm(
         column = start + lane
         inside = column < N
         # Second and last use of the row: it need not displace anything else from the cache.
-        x = tl.load(x_row + column * stride_xn, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
+        x = tl.load(x_row + column * stride_xn, mask=inside, other=0.0, eviction_policy="evict_first")
         weight = tl.load(weight_ptr + column * stride_weight, mask=inside, other=0.0).to(tl.float32)
-        tl.store(out_row + column * stride_on, (x * scale * weight).to(out_ptr.dtype.element_ty), mask=inside)
+        out = x.to(tl.float32) * scale * weight
+        tl.store(out_row + column * stride_on, out.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def layernorm(
-    x_ptr, weight_ptr, bias_ptr, out_ptr, mean_ptr, rstd_ptr, stride_x, stride_out, N, eps, BLOCK_N: tl.constexpr
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    mean_ptr,
+    rstd_ptr,
+    stride_x,
+    stride_out,
+    N,
+    eps,
+    BLOCK_N: tl.constexpr,
 ):
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK_N)
@@ -71,8 +83,6 @@ def cross_entropy(logits_ptr, label_ptr, loss_ptr, stride_logits, V, ignored, BL
         higher = tl.maximum(peak, tl.max(x, 0))
         total = total * tl.exp(peak - higher) + tl.sum(tl.exp(x - higher), 0)
         peak = higher
-    if label == ignored:
-        loss = 0.0
-    else:
-        loss = peak + tl.log(total) - tl.load(logits_row + label).to(tl.float32)
-    tl.store(loss_ptr + row, loss)
+    counted = label != ignored
+    picked = tl.load(logits_row + label, mask=counted, other=0.0).to(tl.float32)
+    tl.store(loss_ptr + row, tl.where(counted, peak + tl.log(total) - picked, 0.0))

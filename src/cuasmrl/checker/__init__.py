@@ -1,0 +1,6 @@
+"""Certifies that a rescheduled cubin is as safe as the original, or names the first broken dependence."""
+
+from cuasmrl.checker.check import VERSION, Checker, check
+from cuasmrl.checker.verdict import Certificate, Refusal, Rule
+
+__all__ = ["VERSION", "Certificate", "Checker", "Refusal", "Rule", "check"]

@@ -1,0 +1,177 @@
+"""The proof: the original and a candidate in, a certificate or the first broken rule out."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from cuasmrl.checker.fields import field_faults
+from cuasmrl.checker.latency import Latencies, Spacings
+from cuasmrl.checker.matching import match_words, padding_faults, record_faults
+from cuasmrl.checker.memory import MemoryOrder
+from cuasmrl.checker.program import Arrangement, Edge, Program, arrange, as_compiled
+from cuasmrl.checker.scoreboards import unprotected
+from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
+from cuasmrl.cubin import WORD_BYTES, Cubin
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.sass import Control, Distances, Listing, disassemble, distances
+
+VERSION = "1"
+
+
+def check(
+    original: Cubin,
+    candidate: Cubin,
+    listings: Mapping[str, Listing] | None = None,
+    table: Distances | None = None,
+) -> Certificate:
+    """Certify that `candidate` is as safe as `original`, or raise the Refusal that names the first fault."""
+    return Checker(original, listings, table).check(candidate)
+
+
+class Checker:
+    """Everything about an original that does not depend on the candidate, for checking many of them."""
+
+    def __init__(
+        self, original: Cubin, listings: Mapping[str, Listing] | None = None, table: Distances | None = None
+    ):
+        self.original = original
+        self.table = distances(original.arch) if table is None else table
+        found = disassemble(original) if listings is None else listings
+        self._kernels = [_KernelProof(_listing(original, found, k.name), self.table) for k in original.kernels]
+
+    def check(self, candidate: Cubin) -> Certificate:
+        if candidate.arch != self.original.arch:
+            raise CuasmrlError(
+                f"{candidate.source} is compiled for sm_{candidate.arch} but {self.original.source} for "
+                f"sm_{self.original.arch}; give two cubins of one chip"
+            )
+        _check_container(self.original, candidate)
+        proved = {proof.name: proof.prove(candidate.data) for proof in self._kernels}
+        return Certificate(
+            original=hashlib.sha256(self.original.data).hexdigest(),
+            candidate=hashlib.sha256(candidate.data).hexdigest(),
+            arch=self.original.arch,
+            kernels=tuple(proved),
+            proved=proved,
+            checker=VERSION,
+            distances=hashlib.sha256("".join(proof.digest for proof in self._kernels).encode()).hexdigest(),
+        )
+
+
+def _listing(original: Cubin, listings: Mapping[str, Listing], name: str) -> Listing:
+    """A listing handed in must be one of these very words."""
+    listing, kernel = listings.get(name), original.kernel(name)
+    if listing is None or listing.kernel != kernel or tuple(i.word for i in listing.instructions) != kernel.words:
+        raise CuasmrlError(f"{original.source}: the listing given for kernel {name} is not one of this cubin")
+    return listing
+
+
+def _check_container(original: Cubin, candidate: Cubin) -> None:
+    """Only words and the offsets that follow them may differ."""
+    if len(original.data) != len(candidate.data):
+        sizes = f"{len(candidate.data)} bytes long, the original {len(original.data)}"
+        raise Refusal(Rule.CONTAINER, "", f"the candidate is {sizes}")
+    before, after = bytearray(original.data), bytearray(candidate.data)
+    for start, size in _editable(original):
+        before[start : start + size] = after[start : start + size] = bytes(size)
+    if before != after:
+        place = next(n for n, (x, y) in enumerate(zip(before, after, strict=True)) if x != y)
+        inside = [s.name for s in original.sections if s.in_file and s.offset <= place < s.offset + s.size]
+        where = f"in section {inside[0]}" if inside else "outside all sections"
+        raise Refusal(
+            Rule.CONTAINER, "", f"byte {place:#x} of the file, {where}, differs and belongs to no instruction"
+        )
+
+
+def _editable(original: Cubin) -> Iterator[tuple[int, int]]:
+    for kernel in original.kernels:
+        yield kernel.text.offset, kernel.text.size
+        yield from ((slot, 4) for slot in kernel.record_offsets())
+
+
+class _KernelProof:
+    def __init__(self, listing: Listing, table: Distances):
+        self.name = listing.kernel.name
+        self.table = table
+        self.program = Program(listing)
+        self.original = as_compiled(self.program)
+        self.unprotected = unprotected(self.program, self.original)
+        self.latencies = Latencies(self.program, table, self.original, self.unprotected)
+        self.spacings = Spacings(self.program, table, self.original)
+        self.memory = MemoryOrder(self.program)
+
+    def prove(self, data: bytes) -> dict[str, int]:
+        text = self.program.kernel.text
+        code = data[text.offset : text.offset + text.size]
+        words = [code[i : i + WORD_BYTES] for i in range(0, len(code), WORD_BYTES)]
+        order = match_words(self.program, words)
+        if isinstance(order, Fault):
+            raise refusal(self.name, order, self.program.instructions, self.original.position)
+        candidate = arrange(self.program, order, self._controls(order, words))
+        for faults in self._rules(candidate, data):
+            self._refuse_first(faults, candidate)
+        return self._counts()
+
+    def _rules(self, candidate: Arrangement, data: bytes) -> Iterator[Iterable[Fault]]:
+        """In this order, so that a candidate with several faults is refused for the most telling one."""
+        yield padding_faults(self.program, candidate)
+        yield record_faults(self.program, candidate, data)
+        yield field_faults(self.program, candidate, self.table)
+        yield self._data_flow_faults(candidate)
+        yield self.memory.faults(candidate)
+        yield self.latencies.faults(candidate)
+        yield self._scoreboard_faults(candidate)
+        yield self.spacings.release_faults(candidate)
+        yield self.spacings.spacing_faults(candidate)
+
+    def _refuse_first(self, faults: Iterable[Fault], candidate: Arrangement) -> None:
+        first = min(faults, key=lambda fault: candidate.position[fault.consumer], default=None)
+        if first is not None:
+            raise refusal(self.name, first, self.program.instructions, candidate.position)
+
+    def _controls(self, order: list[int], words: list[bytes]) -> list[Control]:
+        controls = list(self.original.controls)
+        for place, i in enumerate(order):
+            if words[place] != self.program.instructions[i].word:
+                controls[i] = Control.decode(words[place])
+        return controls
+
+    def _data_flow_faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        """All accesses to a register follow each other as before, but for the order of mere reads.
+
+        Blocks and their graph are unchanged, so every use then sees the same definitions on every path.
+        """
+        position = candidate.position
+        for hazard, p, c, register in self.program.edges:
+            if position[p] > position[c]:
+                yield Fault(Rule.DATA_FLOW, c, f"{{p}} must stay before {{c}}: {hazard.name}", p, register)
+
+    def _scoreboard_faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        for edge in unprotected(self.program, candidate) - self.unprotected:
+            message = f"{{c}} no longer waits for {{p}}: {edge.hazard.name} without a scoreboard"
+            yield Fault(Rule.SCOREBOARD, edge.consumer, message, edge.producer, edge.register)
+
+    def _counts(self) -> dict[str, int]:
+        return dict(self._static_counts)
+
+    @cached_property
+    def _static_counts(self) -> Counter[str]:
+        counts: Counter[str] = Counter(instructions=len(self.program.instructions), blocks=len(self.program.blocks))
+        for edge in self.program.edges:
+            variable = self.program.instructions[edge.producer].is_variable
+            counts[f"{edge.hazard} {'scoreboard' if variable else 'distance'}"] += 1
+        counts["records"] = len(self.program.kernel.record_offsets())
+        counts["memory and synchronisation"] = sum(self.memory.ordered)
+        counts["unprotected in the original"] = len(self.unprotected)
+        return counts
+
+    @cached_property
+    def digest(self) -> str:
+        """Over the distances relied on, not the whole table: a new row elsewhere leaves the proof valid."""
+        relied = [str(self.latencies.required(edge)) for edge in self.latencies.edges]
+        relied += [str(self.table.minimum_stall(i)) for i in self.program.instructions]
+        return hashlib.sha256(" ".join(relied).encode()).hexdigest()
+
+
+__all__ = ["VERSION", "Certificate", "Checker", "Edge", "Refusal", "check"]

@@ -1,0 +1,322 @@
+"""Fixed latencies: nothing arrives earlier than the hardware needs, or than the compiler had it.
+
+A distance is the sum of stalls from a producer to its consumer. For every dependence of a fixed-latency
+producer and on every path, the candidate's distance is at least min(distance in the original, required).
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+
+from cuasmrl.checker.flow import Block
+from cuasmrl.checker.program import Arrangement, Edge, Pending, Program, boards_waited
+from cuasmrl.checker.verdict import Fault, Rule
+from cuasmrl.sass import Distances, Hazard, Order
+
+FOREVER = 96
+"""Cycles after which no fixed latency is still running; the longest known is below 70."""
+
+
+class Elapsed(NamedTuple):
+    """One path since a producer."""
+
+    now: int
+    """Cycles in the candidate."""
+    shorter: int
+    """How many fewer they are than in the original."""
+    lost: bool
+    """A wait that stood on the path no longer does."""
+
+    def covers(self, other: "Elapsed") -> bool:
+        """Whatever goes wrong after `other` also goes wrong after this one."""
+        return self.now <= other.now and self.shorter >= other.shorter and self.lost >= other.lost
+
+
+class Latencies:
+    """The distances of one original program; `faults` compares a candidate with them."""
+
+    def __init__(self, program: Program, table: Distances, original: Arrangement, unprotected: set[Edge]):
+        self.program, self.table, self.original, self.unprotected = program, table, original, unprotected
+        self._loose = {edge.producer for edge in unprotected}
+        self._required: dict[Edge, int] = {}
+        self._waiters = [
+            i.index for i in program.instructions if i.order is Order.SYNC or _waits(program, original, i.index)
+        ]
+        self.edges = [edge for edge in program.edges if self._is_timed(edge)]
+        self._producers = np.array([edge.producer for edge in self.edges], dtype=np.intp)
+        self._consumers = np.array([edge.consumer for edge in self.edges], dtype=np.intp)
+        start = np.array(original.start)
+        required = np.array([self.required(edge) for edge in self.edges], dtype=np.intp)
+        self._needed = np.minimum(required, start[self._consumers] - start[self._producers])
+        waits = np.array([self._waits_between(edge.producer, edge.consumer) for edge in self.edges], dtype=bool)
+        self._alone = np.where(waits, required, 0)
+        """Distance from which on no wait has to help; 0 where none did."""
+
+    def faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        yield from self._inside_blocks(candidate)
+        yield from self._across_blocks(candidate)
+
+    def _is_timed(self, edge: Edge) -> bool:
+        """Is it kept by time? Everything is that no scoreboard announces."""
+        if not self.program.instructions[edge.producer].is_variable or edge in self.unprotected:
+            return True
+        return edge.hazard is Hazard.WAR and not self.program.reads_late(edge.producer, edge.register)
+
+    def _may_be_timed(self, pending: Pending) -> bool:
+        p = pending.producer
+        if not self.program.instructions[p].is_variable or p in self._loose:
+            return True
+        return not pending.written and not self.program.reads_late(p, pending.register)
+
+    def required(self, edge: Edge) -> int:
+        """FOREVER where the table is silent: then nothing comes closer than it was."""
+        known = self._required.get(edge)
+        if known is None:
+            known = self._required[edge] = self._look_up(edge)
+        return known
+
+    def _look_up(self, edge: Edge) -> int:
+        if edge in self.unprotected:
+            return FOREVER
+        producer, consumer = (self.program.instructions[i] for i in (edge.producer, edge.consumer))
+        first = producer.uses if edge.hazard is Hazard.WAR else producer.defs
+        second = consumer.uses if edge.hazard is Hazard.RAW else consumer.defs
+        answers = [
+            self.table.required(edge.hazard, producer, consumer, edge.register, p.role, c.role)
+            for p in first
+            if p.register == edge.register
+            for c in second
+            if c.register == edge.register
+        ]
+        return min(FOREVER, max(FOREVER if answer is None else answer for answer in answers))
+
+    # ---- inside a block: all edges at once ----
+
+    def _inside_blocks(self, candidate: Arrangement) -> Iterator[Fault]:
+        start = np.array(candidate.start)
+        distance = start[self._consumers] - start[self._producers]
+        for n in np.flatnonzero(distance < self._needed):
+            yield _too_close(self.edges[n], int(self._needed[n]), int(distance[n]))
+        for n in np.flatnonzero((distance >= self._needed) & (distance < self._alone)):
+            edge = self.edges[n]
+            waits = self._waiters_between(edge.producer, edge.consumer)
+            if self._lost(candidate, waits, edge.producer, edge.consumer):
+                yield _wait_lost(edge, int(self._alone[n]), int(distance[n]))
+
+    def _waiters_between(self, after: int, until: int) -> list[int]:
+        return self._waiters[bisect_right(self._waiters, after) : bisect_right(self._waiters, until)]
+
+    def _waiters_in(self, block: Block) -> list[int]:
+        return self._waiters_between(block.start - 1, block.end - 1)
+
+    def _waits_between(self, after: int, until: int) -> bool:
+        return bisect_right(self._waiters, after) < bisect_right(self._waiters, until)
+
+    def _lost(
+        self, candidate: Arrangement, waits: list[int], producer: int | None, consumer: int | None
+    ) -> bool:
+        """Does one of these waits no longer pass the time it passed between the two?
+
+        It does if it still stands between them, waits for the same scoreboards, and what it waits for was
+        issued no earlier, seen from the producer.
+        """
+        position, start, before = candidate.position, candidate.start, self.original.start
+        for w in waits:
+            if producer is not None and position[w] < position[producer]:
+                return True
+            if consumer is not None and position[w] > position[consumer]:
+                return True
+            boards = set(boards_waited(self.program, self.original, w))
+            if not boards <= set(boards_waited(self.program, candidate, w)):
+                return True
+            origin = self.program.blocks[self.program.block_of[w]].start if producer is None else producer
+            for s in self._setters(w, {k for k, _ in boards}):
+                since, was = start[s] - start[origin], before[s] - before[origin]
+                if producer is None:
+                    since, was = start[s], before[s]
+                if since < was:
+                    return True
+        return False
+
+    def _setters(self, waiter: int, boards: set[int]) -> list[int]:
+        """Instructions before the waiter in its block that raise one of these scoreboards."""
+        head = self.program.blocks[self.program.block_of[waiter]].start
+        return [i for i in range(head, waiter) if boards & set(self.original.controls[i].sets)]
+
+    # ---- across blocks: what is pending at the end of a block is followed along every path ----
+
+    def _across_blocks(self, candidate: Arrangement) -> Iterator[Fault]:
+        program, best = self.program, dict[tuple[int, Pending], list[Elapsed]]()
+        lost_in = [self._lost(candidate, self._waiters_in(block), None, None) for block in program.blocks]
+        work = list(self._leaving(candidate))
+        heapify(work)
+        while work:
+            elapsed, number, pending = heappop(work)
+            known = best.setdefault((number, pending), [])
+            if any(other.covers(elapsed) for other in known):
+                continue
+            known.append(elapsed)
+            for consumer, writes in program.exposed[number].get(pending.register, ()):
+                yield from self._meeting(candidate, pending, elapsed, consumer, writes)
+            now = elapsed.now + candidate.total[number]
+            if now < FOREVER and pending.register not in program.kills[number]:
+                shorter = elapsed.shorter + self.original.total[number] - candidate.total[number]
+                further = Elapsed(now, shorter, elapsed.lost or lost_in[number])
+                for following in program.blocks[number].successors:
+                    heappush(work, (further, following, pending))
+
+    def _leaving(self, candidate: Arrangement) -> Iterator[tuple[Elapsed, int, Pending]]:
+        for number, block in enumerate(self.program.blocks):
+            for pending in self.program.exits[number]:
+                p = pending.producer
+                if not self._may_be_timed(pending):
+                    continue
+                now = candidate.total[number] - candidate.start[p]
+                if now < FOREVER:
+                    before = self.original.total[number] - self.original.start[p]
+                    lost = self._lost(candidate, self._waiters_between(p, block.end - 1), p, None)
+                    for following in block.successors:
+                        yield Elapsed(now, before - now, lost), following, pending
+
+    def _meeting(
+        self, candidate: Arrangement, pending: Pending, elapsed: Elapsed, consumer: int, writes: bool
+    ) -> Iterator[Fault]:
+        if not pending.written and not writes:
+            return
+        hazard = (Hazard.WAW if writes else Hazard.RAW) if pending.written else Hazard.WAR
+        edge = Edge(hazard, pending.producer, consumer, pending.register)
+        distance = elapsed.now + candidate.start[consumer]
+        if distance >= FOREVER or not self._is_timed(edge):
+            return
+        required = self.required(edge)
+        needed = min(required, elapsed.now + elapsed.shorter + self.original.start[consumer])
+        if distance < needed:
+            yield _too_close(edge, needed, distance)
+        elif distance < required:
+            head = self.program.blocks[self.program.block_of[consumer]].start
+            if elapsed.lost or self._lost(candidate, self._waiters_between(head - 1, consumer), None, consumer):
+                yield _wait_lost(edge, required, distance)
+
+
+def _waits(program: Program, arrangement: Arrangement, i: int) -> bool:
+    return any(True for _ in boards_waited(program, arrangement, i))
+
+
+def _too_close(edge: Edge, needed: int, found: int) -> Fault:
+    what = {
+        Hazard.RAW: "reads the result of",
+        Hazard.WAW: "overwrites the result of",
+        Hazard.WAR: "overwrites a source of",
+    }[edge.hazard]
+    message = f"{{c}} {what} {{p}} after {found} cycles, but needs {needed}"
+    return Fault(Rule.DISTANCE, edge.consumer, message, edge.producer, edge.register, needed, found)
+
+
+def _wait_lost(edge: Edge, needed: int, found: int) -> Fault:
+    message = f"{{p}} and {{c}} are {found} of {needed} cycles apart and have lost the wait between them"
+    return Fault(Rule.DISTANCE, edge.consumer, message, edge.producer, edge.register, needed, found)
+
+
+# ---- minimum spacing of pairs that need no common register ----
+
+
+def closest(
+    program: Program,
+    arrangement: Arrangement,
+    heard: Callable[[int], Iterable[object]],
+    spoken: Callable[[int], Iterable[object]],
+) -> dict[tuple[int, int], int]:
+    """The shortest distance, over all paths, from each instruction to the next one that hears it.
+
+    An instruction speaks on some channels and hears on some; who hears a channel also silences it.
+    """
+    found: dict[tuple[int, int], int] = {}
+    entry: list[dict[tuple[object, int], int]] = [{} for _ in program.blocks]
+    work = list(range(len(program.blocks)))
+    while work:
+        number = work.pop()
+        block, base = program.blocks[number], entry[number]
+        talking = {key: -elapsed for key, elapsed in base.items()}
+        for i in arrangement.order[block.start : block.end]:
+            at = arrangement.start[i]
+            for channel in heard(i):
+                for key in [key for key in talking if key[0] == channel]:
+                    pair = (key[1], i)
+                    found[pair] = min(found.get(pair, FOREVER), at - talking.pop(key))
+            for channel in spoken(i):
+                talking[channel, i] = at
+        total = arrangement.total[number]
+        leaving = {key: total - at for key, at in talking.items() if total - at < FOREVER}
+        for following in block.successors:
+            target = entry[following]
+            changed = [key for key, elapsed in leaving.items() if elapsed < target.get(key, FOREVER)]
+            if changed:
+                target.update((key, leaving[key]) for key in changed)
+                work.append(following)
+    return found
+
+
+class Spacings:
+    """Two instructions that follow each other in one pipe, and setters and waiters of one scoreboard."""
+
+    def __init__(self, program: Program, table: Distances, original: Arrangement):
+        self.program, self.table = program, table
+        self._pipe_before = self._in_pipe(original)
+        self._release_before = self._releases(original)
+        self._least: dict[tuple[str, str], int] = {}
+        self._own: dict[int, int] = {}
+        for (first, second), distance in self._pipe_before.items():
+            key = self._keys(first, second)
+            self._least[key] = min(self._least.get(key, FOREVER), distance)
+            self._own[first] = min(self._own.get(first, FOREVER), distance)
+
+    def release_faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        """A scoreboard counts only from some cycles after it was raised; a wait before that sees nothing."""
+        for (setter, waiter), found in self._releases(candidate).items():
+            needed = self.table.release(self.program.instructions[setter])
+            needed = _RELEASE if needed is None else needed
+            before = self._release_before.get((setter, waiter), FOREVER)
+            if found < min(needed, before):
+                message = f"{{c}} waits {found} cycles after {{p}} set the scoreboard, but needs {needed}"
+                yield Fault(Rule.RELEASE, waiter, message, setter, needed=needed, found=found)
+
+    def spacing_faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        for (first, second), found in self._in_pipe(candidate).items():
+            needed = self._needed(first, second)
+            if found < needed:
+                message = f"{{c}} follows {{p}} in the same pipe after {found} cycles, but needs {needed}"
+                yield Fault(Rule.SPACING, second, message, first, needed=needed, found=found)
+
+    def _needed(self, first: int, second: int) -> int:
+        known = self.table.spacing(self.program.instructions[first])
+        seen = self._least.get(self._keys(first, second))
+        if known is not None:
+            return known if seen is None else min(known, seen)
+        return seen if seen is not None else self._own.get(first, 1)
+
+    def _keys(self, first: int, second: int) -> tuple[str, str]:
+        return self.program.instructions[first].timing_key, self.program.instructions[second].timing_key
+
+    def _in_pipe(self, arrangement: Arrangement) -> dict[tuple[int, int], int]:
+        def pipe(i: int) -> tuple[str, ...]:
+            instruction = self.program.instructions[i]
+            if instruction.declaration is None or instruction.never_executes:
+                return ()
+            return (instruction.declaration.pipe,)
+
+        return closest(self.program, arrangement, pipe, pipe)
+
+    def _releases(self, arrangement: Arrangement) -> dict[tuple[int, int], int]:
+        return closest(
+            self.program,
+            arrangement,
+            lambda i: {k for k, _ in boards_waited(self.program, arrangement, i)},
+            lambda i: arrangement.controls[i].sets,
+        )
+
+
+_RELEASE = 2
+"""A scoreboard raised at issue is visible two cycles later: measured on sm_86 (facts/sm.md §1.2)."""

@@ -1,0 +1,98 @@
+"""Which original instruction stands at each place of the candidate: words, pins, padding and records."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+from cuasmrl.checker.program import Arrangement, Program
+from cuasmrl.checker.verdict import Fault, Rule
+from cuasmrl.cubin import WORD_BYTES
+from cuasmrl.sass import without_control
+
+_PADDED_SLOTS = 4
+"""ptxas fills up to four slots of the shared-memory queue before a LDGSTS or MEMBAR."""
+
+
+def match_words(program: Program, words: list[bytes]) -> list[int] | Fault:
+    """order[place] = instruction, if every region holds the same words up to control bits.
+
+    Equal words are matched in order. Another choice would prove no more: equal words write the same
+    register or the same memory, whose order is kept, or they do nothing that could be told apart.
+    """
+    known = {without_control(i.word) for i in program.instructions}
+    stripped = [without_control(word) for word in words]
+    for start, end in program.regions:
+        if end - start == 1 and stripped[start] != without_control(program.instructions[start].word):
+            return _misplaced(start, stripped[start] in known, Rule.PINNED)
+    order: list[int] = []
+    for start, end in program.regions:
+        waiting: dict[bytes, deque[int]] = defaultdict(deque)
+        for i in range(start, end):
+            waiting[without_control(program.instructions[i].word)].append(i)
+        for place in range(start, end):
+            if not waiting[stripped[place]]:
+                return _misplaced(place, stripped[place] in known, Rule.BLOCK)
+            order.append(waiting[stripped[place]].popleft())
+    return order
+
+
+def _misplaced(place: int, is_known: bool, rule: Rule) -> Fault:
+    where = f"at {WORD_BYTES * place:#06x}"
+    if not is_known:
+        return Fault(Rule.WORD, place, f"the word {where} is no instruction of the original; {{c}} stood there")
+    if rule is Rule.PINNED:
+        return Fault(rule, place, f"{{c}} must keep its place, but another instruction stands {where}")
+    return Fault(
+        rule, place, f"the instruction {where} came from another block or across a pinned one; {{c}} stood there"
+    )
+
+
+def padding_faults(program: Program, candidate: Arrangement) -> Iterator[Fault]:
+    """Dummy loads stay in front of what followed them, with the same company in the shared-memory queue."""
+    position = candidate.position
+    for dummy in program.instructions:
+        if not dummy.is_dummy_load or dummy.index + 1 >= len(position):
+            continue
+        padded = dummy.index + 1
+        if program.block_of[padded] != program.block_of[dummy.index]:
+            continue
+        if position[padded] != position[dummy.index] + 1:
+            yield Fault(Rule.PADDING, padded, "{p} must stay directly in front of {c}", dummy.index)
+        elif not program.instructions[padded].is_dummy_load:
+            block = program.blocks[program.block_of[padded]]
+            before = _queue_before(program, list(range(block.start, padded)))
+            after = _queue_before(program, candidate.order[block.start : position[padded]])
+            if before != after:
+                yield Fault(
+                    Rule.PADDING, padded, f"the slots in front of {{c}} must be {' '.join(before)}", dummy.index
+                )
+
+
+def _queue_before(program: Program, indices: list[int]) -> list[str]:
+    queue = []
+    for i in reversed(indices):
+        declaration = program.instructions[i].declaration
+        if declaration is not None and declaration.queue == "shared":
+            queue.append(program.instructions[i].opcode)
+            if len(queue) == _PADDED_SLOTS:
+                break
+    return queue[::-1]
+
+
+def record_faults(program: Program, candidate: Arrangement, data: bytes) -> Iterator[Fault]:
+    """Every offset that names an instruction has followed it."""
+    kernel = program.kernel
+    if not candidate.is_original_order and (kernel.unknown_records() or kernel.has_relocations):
+        moved = next(i for place, i in enumerate(candidate.order) if place != i)
+        what = "relocations" if kernel.has_relocations else "records of unknown meaning"
+        yield Fault(Rule.RECORD, moved, f"{{c}} moved, but the kernel has {what} that may name it")
+    for slot, old in kernel.record_offsets().items():
+        instruction = old // WORD_BYTES
+        found, needed = int.from_bytes(data[slot : slot + 4], "little"), WORD_BYTES * candidate.position[instruction]
+        if found != needed:
+            yield Fault(
+                Rule.RECORD,
+                instruction,
+                f"the record at file offset {slot:#x} must name {{c}}: {needed:#06x}, not {found:#06x}",
+                needed=needed,
+                found=found,
+            )

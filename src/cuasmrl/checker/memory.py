@@ -1,0 +1,121 @@
+"""The order of memory accesses, synchronisation and warp-wide operations inside a block."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterator
+
+from cuasmrl.checker.program import Arrangement, Program
+from cuasmrl.checker.verdict import Fault, Rule
+from cuasmrl.sass import ADDRESS, DESCRIPTOR, Instruction, Kind, Operand, Order, Space
+
+_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
+_PRIVATE = frozenset((Space.LOCAL,))
+
+
+class MemoryOrder:
+    """Answers whether two instructions of a block may change places, as far as memory is concerned."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.ordered = [_takes_part(i) for i in program.instructions]
+        self._definitions: dict[int, list[int]] = defaultdict(list)
+        for i, defs in enumerate(program.defs):
+            for r in defs:
+                self._definitions[r].append(i)
+
+    def faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        for block in self.program.blocks:
+            seen: list[int] = []
+            for i in candidate.order[block.start : block.end]:
+                if not self.ordered[i]:
+                    continue
+                for later in seen[bisect_right(seen, i) :]:
+                    rule = self.conflict(i, later)
+                    if rule is not None:
+                        # What came later in the original is the consumer: it now stands in front.
+                        yield Fault(rule, later, "{p} must stay before {c}", i)
+                insort(seen, i)
+
+    def conflict(self, first: int, second: int) -> Rule | None:
+        """Why `second` may not overtake `first`."""
+        a, b = self.program.instructions[first], self.program.instructions[second]
+        if Order.SYNC in (a.order, b.order):
+            both = {a.order, b.order} <= {Order.SYNC, Order.MEMORY}
+            return Rule.SYNC_ORDER if both else None
+        if a.is_dummy_load or b.is_dummy_load:
+            return Rule.PADDING if _is_shared_queue(a) and _is_shared_queue(b) else None
+        if _is_warp_wide(a) and _is_warp_wide(b):
+            return Rule.WARP_ORDER
+        if a.order is b.order is Order.MEMORY and self._must_keep(a, b):
+            return Rule.MEMORY_ORDER
+        return None
+
+    def _must_keep(self, a: Instruction, b: Instruction) -> bool:
+        writes_a, writes_b = _spaces(a, True), _spaces(b, True)
+        reads_a, reads_b = _spaces(a, False), _spaces(b, False)
+        if _is_strong(a) or _is_strong(b):
+            return _meet(writes_a | reads_a, writes_b | reads_b)
+        if _meet(writes_a, writes_b):
+            return not self._disjoint(a, b)
+        if _meet(writes_a, reads_b) or _meet(reads_a, writes_b):
+            # Lanes of a warp may talk through shared or global memory; local memory is a thread's own.
+            private = writes_a | writes_b | reads_a | reads_b <= _PRIVATE
+            return not (private and self._disjoint(a, b))
+        return False
+
+    def _disjoint(self, a: Instruction, b: Instruction) -> bool:
+        """Same base value, and byte ranges that do not overlap."""
+        x, y = _address(a), _address(b)
+        if x is None or y is None or (x.register, x.uniform, x.descriptor) != (y.register, y.uniform, y.descriptor):
+            return False
+        if "LDSM" in (a.opcode, b.opcode) or "STSM" in (a.opcode, b.opcode):
+            return False
+        parts = [part for part in (x.register, x.uniform, x.descriptor) if part is not None]
+        addressed = {access.register for access in a.uses if access.role in (ADDRESS, DESCRIPTOR)}
+        for r in addressed & {r for part in parts for r in part.resources(2)}:
+            found = self._definitions[r]
+            if bisect_left(found, a.index) < bisect_left(found, b.index):
+                return False
+        return x.offset + _width(a) <= y.offset or y.offset + _width(b) <= x.offset
+
+
+def _takes_part(i: Instruction) -> bool:
+    return i.order in (Order.MEMORY, Order.SYNC) or i.is_dummy_load or _is_warp_wide(i) or _is_shared_queue(i)
+
+
+def _is_warp_wide(i: Instruction) -> bool:
+    return i.declaration is not None and i.declaration.warp_wide
+
+
+def _is_shared_queue(i: Instruction) -> bool:
+    return i.declaration is not None and i.declaration.queue == "shared"
+
+
+def _is_strong(i: Instruction) -> bool:
+    """Ordered beyond its own thread: atomics, reductions and .STRONG accesses."""
+    declaration = i.declaration
+    assert declaration is not None
+    atomic = declaration.reads is not None and declaration.writes is declaration.reads
+    return atomic or "STRONG" in i.modifiers or "MMIO" in i.modifiers
+
+
+def _spaces(i: Instruction, written: bool) -> frozenset[Space]:
+    declaration = i.declaration
+    assert declaration is not None
+    space = declaration.writes if written else declaration.reads
+    return frozenset() if space is None else frozenset((space,))
+
+
+def _meet(first: frozenset[Space], second: frozenset[Space]) -> bool:
+    if not first or not second:
+        return False
+    return bool(first & second) or Space.GENERIC in first | second
+
+
+def _address(i: Instruction) -> Operand | None:
+    """Where it writes (or, for a load, reads): LDGSTS names its shared destination first."""
+    return next((o for o in i.operands if o.kind is Kind.ADDRESS), None)
+
+
+def _width(i: Instruction) -> int:
+    return max((_BYTES[m] for m in i.modifiers if m in _BYTES), default=4)

@@ -1,0 +1,144 @@
+"""Variable latencies: an abstract machine with six scoreboards finds every dependence left unprotected.
+
+An instruction with write barrier k raises scoreboard k until its result is written, with read barrier k
+until its sources are read; a wait for k holds until k is zero. For each operation still under way the
+machine knows which scoreboards vouch for it: its own, and those raised later in the same in-order queue.
+It follows all paths at once; where two meet, an operation is under way if it is on either, and a
+scoreboard vouches for it only if it does on both.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from cuasmrl.checker.program import Arrangement, Edge, Program, boards_waited
+from cuasmrl.sass import Hazard, Instruction, Pipe
+
+
+class Operation(NamedTuple):
+    instruction: int
+    written: bool
+    """Its result is still to be written; else its sources are still to be read."""
+
+
+class Status(NamedTuple):
+    guards: dict[int, int]
+    """Scoreboards that vouch for it: {scoreboard: fewest times it was raised again since}."""
+    registers: frozenset[int]
+    """Those that nobody has overwritten yet."""
+
+
+State = dict[Operation, Status]
+
+
+def unprotected(program: Program, arrangement: Arrangement) -> set[Edge]:
+    """Dependences on a variable-latency instruction that no scoreboard and no queue keeps, on some path."""
+    machine = _Machine(program, arrangement)
+    entries: list[State | None] = [None] * len(program.blocks)
+    work = list(range(len(program.blocks)))[::-1]
+    for number in work:
+        entries[number] = {}
+    while work:
+        number = work.pop()
+        state = dict(entries[number] or {})
+        block = program.blocks[number]
+        for i in arrangement.order[block.start : block.end]:
+            machine.step(state, i)
+        for following in block.successors:
+            joined = _join(entries[following] or {}, state)
+            if joined != entries[following]:
+                entries[following] = joined
+                if following not in work:
+                    work.append(following)
+    return machine.unprotected
+
+
+def _join(first: Mapping[Operation, Status], second: Mapping[Operation, Status]) -> State:
+    joined = dict(first)
+    for operation, status in second.items():
+        other = joined.get(operation)
+        if other is None:
+            joined[operation] = status
+        elif other != status:
+            guards = {
+                k: min(raised, other.guards[k]) for k, raised in status.guards.items() if k in other.guards
+            }
+            joined[operation] = Status(guards, status.registers | other.registers)
+    return joined
+
+
+class _Machine:
+    def __init__(self, program: Program, arrangement: Arrangement):
+        self.program, self.arrangement = program, arrangement
+        self.unprotected: set[Edge] = set()
+
+    def step(self, state: State, i: int) -> None:
+        for board, count in boards_waited(self.program, self.arrangement, i):
+            for operation in [o for o, status in state.items() if status.guards.get(board, -1) >= count]:
+                del state[operation]
+        if state:
+            self._meet(state, i)
+        self._raise(state, i)
+        self._begin(state, i)
+
+    def _meet(self, state: State, i: int) -> None:
+        uses, defs = self.program.uses[i], self.program.defs[i]
+        for operation, status in list(state.items()):
+            for r in status.registers.intersection(uses) if operation.written else ():
+                self.unprotected.add(Edge(Hazard.RAW, operation.instruction, i, r))
+            touched = status.registers.intersection(defs)
+            if not touched:
+                continue
+            if not self._in_order(operation, i):
+                hazard = Hazard.WAW if operation.written else Hazard.WAR
+                self.unprotected.update(Edge(hazard, operation.instruction, i, r) for r in touched)
+            if self.program.overwrites(i):
+                left = status.registers - touched
+                if left:
+                    state[operation] = Status(status.guards, left)
+                else:
+                    del state[operation]
+
+    def _in_order(self, operation: Operation, i: int) -> bool:
+        """One queue reads sources and writes results in order; all memory instructions read in order."""
+        first, second = self.program.instructions[operation.instruction], self.program.instructions[i]
+        if not second.is_variable:
+            return False
+        return _same_queue(first, second) or (not operation.written and _is_memory(first) and _is_memory(second))
+
+    def _raise(self, state: State, i: int) -> None:
+        control, instruction = self.arrangement.controls[i], self.program.instructions[i]
+        for board in control.sets:
+            for operation, status in state.items():
+                if board in status.guards:
+                    state[operation] = Status({**status.guards, board: status.guards[board] + 1}, status.registers)
+        for board, for_results in ((control.write_barrier, True), (control.read_barrier, False)):
+            if board is None:
+                continue
+            for operation, status in state.items():
+                vouches = for_results or not operation.written
+                same = _same_queue(self.program.instructions[operation.instruction], instruction)
+                if vouches and same and board not in status.guards:
+                    state[operation] = Status({**status.guards, board: 0}, status.registers)
+
+    def _begin(self, state: State, i: int) -> None:
+        instruction, control = self.program.instructions[i], self.arrangement.controls[i]
+        if not instruction.is_variable and not control.sets:
+            return
+        writing = {} if control.write_barrier is None else {control.write_barrier: 0}
+        reading = writing if control.read_barrier is None else {**writing, control.read_barrier: 0}
+        for written, registers, guards in (
+            (True, self.program.defs[i], writing),
+            (False, [r for r in self.program.uses[i] if self.program.reads_late(i, r)], reading),
+        ):
+            if registers:
+                state[Operation(i, written)] = Status(guards, frozenset(registers))
+
+
+def _same_queue(first: Instruction, second: Instruction) -> bool:
+    if first.declaration is None or second.declaration is None:
+        return False
+    return bool(first.declaration.queue) and first.declaration.queue == second.declaration.queue
+
+
+def _is_memory(i: Instruction) -> bool:
+    return i.declaration is not None and i.declaration.pipe is Pipe.MEMORY

@@ -1,0 +1,210 @@
+"""How many consecutive registers each operand of an instruction stands for.
+
+nvdisasm prints only the first register of a group; its length follows from the mnemonic. There is one
+function per member of `Widths`; each answers with a width for every operand, or raises `UnknownForm`.
+All rules agree with the life ranges that nvdisasm draws (tests/sass/liveness_oracle.py).
+"""
+
+import re
+from collections.abc import Callable
+
+from cuasmrl.sass.opcodes import Opcode, Widths
+from cuasmrl.sass.operands import Kind, Operand
+
+Operands = tuple[Operand, ...]
+Modifiers = tuple[str, ...]
+Rule = Callable[[Opcode, Modifiers, Operands, int], list[int]]
+
+
+class UnknownForm(ValueError):
+    """A form of a known opcode that no rule covers: as unknown as a new opcode."""
+
+
+_LONG = frozenset(("64", "S64", "U64", "F64"))
+_DATA_WIDTH = {"64": 2, "S64": 2, "U64": 2, "F64": 2, "128": 4, "F32x2": 2, "F32x4": 4, "F16x4": 2, "F16x8": 4,
+               "BF16x4": 2, "BF16x8": 4}  # fmt: skip
+_MMA_SHAPES = {"884": (8, 8, 4), "1684": (16, 8, 4), "1688": (16, 8, 8), "16816": (16, 8, 16), "16832": (16, 8, 32),
+               "16864": (16, 8, 64), "168128": (16, 8, 128), "168256": (16, 8, 256), "8816": (8, 8, 16),
+               "8832": (8, 8, 32), "88128": (8, 8, 128)}  # fmt: skip
+_SPELLED_SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
+_WARPGROUP_SHAPE = re.compile(r"64x(\d+)x\d+")
+_ELEMENT_BITS = {"F64": 64, "F32": 32, "TF32": 32, "F16": 16, "BF16": 16, "S8": 8, "U8": 8, "S4": 4, "U4": 4, "B1": 1,
+                 "E4M3": 8, "E5M2": 8, "E3M2": 8, "E2M3": 8, "E2M1": 8, "E2M1x4": 4}  # fmt: skip
+
+
+def widths_of(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """One width per operand; `destinations` of them, the leading ones, are written."""
+    return _RULES[opcode.widths](opcode, modifiers, operands, destinations)
+
+
+def _single(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    return [1] * len(operands)
+
+
+def _registers(operands: Operands, width: int) -> list[int]:
+    """`width` for general registers, 1 for predicates and everything else."""
+    return [width if o.kind is Kind.REGISTER and not o.is_predicate else 1 for o in operands]
+
+
+def _sized(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    return _registers(operands, 2 if _LONG & set(modifiers) else 1)
+
+
+def _double(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    return _registers(operands, 2)
+
+
+def _sized_source(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """MATCH.U64 compares pairs and answers with one mask."""
+    return [1 if i < destinations else w for i, w in enumerate(_sized(opcode, modifiers, operands, destinations))]
+
+
+def _multiply_add(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """The addend is the third source: a pair for .WIDE and .HI; the result is a pair for .WIDE."""
+    widths = [1] * len(operands)
+    if "WIDE" in modifiers:
+        widths[0] = 2
+    if "WIDE" in modifiers or "HI" in modifiers:
+        widths[destinations + 2] = 2
+    return widths
+
+
+def _convert(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """`F2I.S64.F64`: the integer type belongs to one side, the float type to the other."""
+    long = bool({"S64", "U64"} & set(modifiers))
+    double = "F64" in modifiers
+    if opcode.name in ("F2I", "UF2I"):
+        result, source = long, double
+    elif opcode.name in ("I2F", "UI2F"):
+        result, source = double, long
+    elif opcode.name == "F2F":
+        types = [m for m in modifiers if m in ("F64", "F32", "F16", "BF16", "TF32")]
+        result, source = types[0] == "F64", types[-1] == "F64"
+    else:
+        result, source = double, double
+    return [2 if (result if i < destinations else source) else 1 for i in range(len(operands))]
+
+
+def _memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    if "256" in modifiers:
+        # .ENL2: eight registers, printed as two groups of four.
+        return _registers(operands, 4)
+    width = max((_DATA_WIDTH.get(m, 1) for m in modifiers), default=1)
+    widths = _registers(operands, width)
+    if opcode.name in ("LDC", "LDCU", "ULDC"):
+        return [w if i < destinations else 1 for i, w in enumerate(widths)]
+    return widths
+
+
+def _matrix_load(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """As many registers as 8x8 matrices of 16 bits; a 16x16 matrix of bytes fills two."""
+    count = next((int(m) for m in reversed(modifiers) if m in ("2", "4")), 1)
+    return _registers(operands, count * (2 if "MT1616" in modifiers else 1))
+
+
+def _mma(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """Registers of a fragment = rows x columns x bits / (32 lanes x 32 bits)."""
+    rows, columns, depth = _mma_shape(modifiers)
+    types = [m for m in modifiers if m in _ELEMENT_BITS]
+    if opcode.name == "DMMA":
+        a_bits = b_bits = accumulator = 64
+    elif opcode.name == "IMMA":
+        a_bits, b_bits, accumulator = (*(_ELEMENT_BITS[t] for t in (types[0], types[-1])), 32)
+    elif opcode.name == "HMMA":
+        a_bits = b_bits = 32 if "TF32" in types else 16
+        accumulator = 16 if types and types[0] == "F16" else 32
+    else:
+        inputs = [t for t in types if t.startswith("E")]
+        a_bits, b_bits = _ELEMENT_BITS[inputs[0]], _ELEMENT_BITS[inputs[-1]]
+        accumulator = 16 if "F16" in types else 32
+    sizes = (rows * columns * accumulator, rows * depth * a_bits, depth * columns * b_bits, rows * columns * accumulator)
+    if "SP" in modifiers:
+        sizes = (sizes[0], sizes[1] // 2, sizes[2], sizes[3])
+    registers = [max(1, size // 1024) for size in sizes]
+    return [registers[i] if i < 4 else 1 for i in range(len(operands))]
+
+
+def _mma_shape(modifiers: Modifiers) -> tuple[int, int, int]:
+    for modifier in modifiers:
+        if modifier in _MMA_SHAPES:
+            return _MMA_SHAPES[modifier]
+        if match := _SPELLED_SHAPE.fullmatch(modifier):
+            return int(match[1]), int(match[2]), int(match[3])
+    raise UnknownForm(f"no matrix shape among .{'.'.join(modifiers)}")
+
+
+def _warpgroup_mma(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    columns = next((int(m[1]) for text in modifiers if (m := _WARPGROUP_SHAPE.fullmatch(text))), None)
+    if columns is None:
+        raise UnknownForm(f"no matrix shape among .{'.'.join(modifiers)}")
+    accumulator = columns // 4 if "F16" in modifiers[:2] and "F32" not in modifiers else columns // 2
+    widths = []
+    for position, operand in enumerate(operands):
+        if operand.kind is Kind.ADDRESS:
+            widths.append(4)
+        elif operand.is_predicate:
+            widths.append(1)
+        elif position == 1 and operand.kind is Kind.REGISTER:
+            widths.append(4)
+        else:
+            widths.append(accumulator)
+    return widths
+
+
+def _packed(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    return [1 if o.has("F32") else 2 for o in operands]
+
+
+def _special(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    return [1 if "32" in modifiers else 2] * len(operands)
+
+
+def _tensor_memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    width = next((int(m[1:]) for m in modifiers if re.fullmatch(r"x\d+", m)), 1)
+    return _registers(operands, width)
+
+
+def _tensor_copy(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """The first address holds pointers and coordinates, the second a descriptor pair."""
+    dimensions = next((int(m[0]) for m in modifiers if re.fullmatch(r"[1-5]D", m)), 1)
+    first = dimensions + (2 if opcode.name == "UTMALDG" else 1)
+    return [first if i == 0 else 2 for i in range(len(operands))]
+
+
+def _tensor_core(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    return [2 if o.space == "gdesc" else 1 for o in operands]
+
+
+def _mbarrier(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """The barrier's 64-bit state is a pair; an arrival with .TRANS64 answers with it."""
+    result = 2 if {"64", "TRANS64"} & set(modifiers) else 1
+    source = 2 if "64" in modifiers else 1
+    return [result if i < destinations else source for i in range(len(operands))]
+
+
+def _code_address(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """A jump target is a pair; the lane mask of BRA.DIV and BRA.CONV is one register."""
+    if opcode.name == "BRA" or "32" in modifiers:
+        return [1] * len(operands)
+    return _registers(operands, 2)
+
+
+_RULES: dict[Widths, Rule] = {
+    Widths.SINGLE: _single,
+    Widths.SIZED: _sized,
+    Widths.SIZED_SOURCE: _sized_source,
+    Widths.DOUBLE: _double,
+    Widths.MULTIPLY_ADD: _multiply_add,
+    Widths.CONVERT: _convert,
+    Widths.MEMORY: _memory,
+    Widths.MATRIX_LOAD: _matrix_load,
+    Widths.MMA: _mma,
+    Widths.WARPGROUP_MMA: _warpgroup_mma,
+    Widths.PACKED: _packed,
+    Widths.SPECIAL_TO_REGISTER: _special,
+    Widths.TENSOR_MEMORY: _tensor_memory,
+    Widths.TENSOR_COPY: _tensor_copy,
+    Widths.TENSOR_CORE: _tensor_core,
+    Widths.MBARRIER: _mbarrier,
+    Widths.CODE_ADDRESS: _code_address,
+}

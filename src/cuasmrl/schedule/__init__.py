@@ -1,0 +1,8 @@
+"""Blocks, dependences, legal moves: the schedule of a kernel and how it may change."""
+
+from cuasmrl.schedule.blocks import Block, control_flow
+from cuasmrl.schedule.board import Board
+from cuasmrl.schedule.dependences import Edge, Graph, Reason
+from cuasmrl.schedule.schedule import Schedule
+
+__all__ = ["Block", "Board", "Edge", "Graph", "Reason", "Schedule", "control_flow"]

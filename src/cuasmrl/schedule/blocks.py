@@ -1,0 +1,89 @@
+"""Basic blocks and the control flow graph of a kernel."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cuasmrl.cubin import WORD_BYTES, Kernel
+from cuasmrl.sass import File, Instruction, Kind, Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Instructions start..end-1 of the listing; control enters at the first and leaves after the last."""
+
+    number: int
+    start: int
+    end: int
+    successors: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+def control_flow(listing: Listing) -> tuple[Block, ...]:
+    """Blocks in code order. A few edges too many are harmless: they only add paths to respect."""
+    instructions = listing.instructions
+    tables = listing.kernel.branch_targets()
+    starts = sorted(_leaders(listing.kernel, instructions, tables))
+    ends = [*starts[1:], len(instructions)]
+    number_of = {start: number for number, start in enumerate(starts)}
+    returns = [i.index + 1 for i in instructions if i.opcode == "CALL" and i.index + 1 in number_of]
+    blocks = []
+    for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        targets = _successors(instructions, instructions[end - 1], returns, tables, starts)
+        known = sorted({number_of[t] for t in targets if t in number_of})
+        blocks.append(Block(number, start, end, tuple(known)))
+    return tuple(blocks)
+
+
+def _leaders(kernel: Kernel, instructions: tuple[Instruction, ...], tables: dict[int, tuple[int, ...]]) -> set[int]:
+    leaders = {0} | {offset // WORD_BYTES for offset, _ in kernel.entry_points}
+    for instruction in instructions:
+        if instruction.target is not None:
+            leaders.add(instruction.target // WORD_BYTES)
+        if instruction.declaration is not None and instruction.declaration.jumps:
+            leaders.add(instruction.index + 1)
+    leaders |= {target // WORD_BYTES for targets in tables.values() for target in targets}
+    return {leader for leader in leaders if leader < len(instructions)}
+
+
+def _successors(
+    instructions: tuple[Instruction, ...],
+    last: Instruction,
+    returns: list[int],
+    tables: dict[int, tuple[int, ...]],
+    starts: list[int],
+) -> Iterable[int]:
+    following = last.index + 1
+    if last.declaration is None or not last.declaration.jumps:
+        return [following]
+    fall_through = [following] if _may_fall_through(last) else []
+    target = [last.target // WORD_BYTES] if last.target is not None else []
+    match last.opcode:
+        case "EXIT" | "KILL" | "RTT":
+            return fall_through
+        case "RET":
+            return [*fall_through, *returns]
+        case "BSYNC":
+            # Lanes that wait at a BSYNC go on where their BSSY said.
+            barriers = {r.register for r in last.uses}
+            return [following, *(i.target // WORD_BYTES for i in instructions
+                                 if i.opcode == "BSSY" and i.target is not None
+                                 and barriers & {d.register for d in i.defs})]  # fmt: skip
+        case "BRX" | "BRXU" | "JMX" | "JMXU":
+            recorded = tables.get(last.address)
+            return [*fall_through, *([t // WORD_BYTES for t in recorded] if recorded else starts)]
+        case "CALL" if not target:
+            return [following]
+    return [*fall_through, *target]
+
+
+def _may_fall_through(instruction: Instruction) -> bool:
+    """Conditional by guard, or by a predicate among the operands (`BRA.U UP0, ..`, `@P0 BRA P1, ..`)."""
+    if instruction.is_conditional:
+        return True
+    return any(
+        o.kind is Kind.REGISTER and o.register is not None and o.register.index is not None
+        and o.register.file in (File.P, File.UP)
+        for o in instruction.operands
+    )  # fmt: skip

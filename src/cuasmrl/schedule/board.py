@@ -1,0 +1,465 @@
+"""The board of the game: one kernel's present schedule with everything needed to judge a move quickly.
+
+Every legal move keeps all dependences of the original at a distance of at least min(original, required),
+keeps every scoreboard's protection, and keeps blocks, pinned instructions and padding where they are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from cuasmrl.sass import MAX_STALL, Control, Distances, Instruction, Listing, Order, distances
+from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
+from cuasmrl.schedule.blocks import Block, control_flow
+from cuasmrl.schedule.boundaries import HORIZON, block_length, cross_block_needs, issue_times
+from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
+from cuasmrl.schedule.schedule import Schedule
+from cuasmrl.schedule.scoreboards import at_entry
+
+_LONGEST_SPACING = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Bounds of one instruction that do not depend on the order around it."""
+
+    head: int
+    """Cycles it must stay behind the start of its block."""
+    tail: int
+    """Cycles it must stay ahead of the end of its block."""
+    spacing: int
+    """Cycles to the next instruction of its pipe."""
+    stall: int
+    """The least stall count it may carry."""
+
+
+class Board:
+    """A mutable schedule. Instructions are named by their original index, places by position."""
+
+    def __init__(self, listing: Listing, table: Distances | None = None):
+        self.listing = listing
+        self.code: tuple[Instruction, ...] = listing.instructions
+        self.table = table or distances(listing.kernel.arch)
+        self.blocks: tuple[Block, ...] = control_flow(listing)
+        self._times0 = issue_times(self.blocks, self.code)
+        counted = {i.depbar[0] for i in self.code if i.depbar is not None and i.depbar[1] > 0}
+        needs = cross_block_needs(self.blocks, self.code, self.table)
+        self._originals = Originals(self.code, self._times0, self.table, needs, frozenset(counted))
+        self._entries = at_entry(self.blocks, self.code)
+        self.block_of = [block.number for block in self.blocks for _ in range(len(block))]
+        self.length = [block_length(block, self.code, self._times0) for block in self.blocks]
+        self._pipe = [i.declaration.pipe if i.declaration else "" for i in self.code]
+        self._fixed = self._fixed_places()
+        self._glued = _glue(self.code, self.blocks)
+        self._limits = self._all_limits()
+        self.graphs: list[Graph] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the original schedule."""
+        n = len(self.code)
+        self.order = list(range(n))
+        self.position = list(range(n))
+        self.stall = [i.control.stall for i in self.code]
+        self.wait_mask = [i.control.wait_mask for i in self.code]
+        self.yields = [i.control.yield_ for i in self.code]
+        self.keeps_reuse = [True] * n
+        self.time = list(self._times0)
+        self.length = [block_length(block, self.code, self._times0) for block in self.blocks]
+        if not self.graphs or self._inherited:
+            controls = {i.index: i.control for i in self.code}
+            self.graphs = [self._graph(block, controls) for block in self.blocks]
+        self._inherited = False
+        self._timing_in: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        self._timing_out: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        self.slack_in = [0] * n
+        self.slack_out = [0] * n
+        self.mask = bytearray(n)
+        for block in self.blocks:
+            self._index_timing(block)
+            self._refresh(block)
+
+    # ---- reading ----
+
+    def schedule(self) -> Schedule:
+        return Schedule(self.listing, tuple(self.order), tuple(self.control(i) for i in range(len(self.code))))
+
+    def control(self, i: int) -> Control:
+        return replace(
+            self.code[i].control,
+            stall=self.stall[i],
+            wait_mask=self.wait_mask[i],
+            yield_=self.yields[i],
+            reuse=self.reuse(i),
+        )
+
+    def reuse(self, i: int) -> int:
+        """Operand-cache flags stay only while the next instruction is the one they were meant for."""
+        if not self.keeps_reuse[i] or self.yields[i]:
+            return 0
+        place = self.position[i] + 1
+        follows = place < len(self.order) and self.order[place] == i + 1
+        return self.code[i].control.reuse if follows else 0
+
+    def legal_swaps(self) -> list[int]:
+        """Positions p such that the instructions at p and p + 1 may change places."""
+        return [p for p, legal in enumerate(self.mask) if legal]
+
+    def inheritable_swaps(self) -> list[int]:
+        """Further swaps that become legal when the upper instruction takes over wait bits."""
+        return [p for p in range(len(self.order) - 1) if not self.mask[p] and self.inherited_bits(p)]
+
+    def is_fixed(self, i: int) -> bool:
+        """Pinned: control flow, fences, fillers, unknown opcodes and all of an unknown opcode's block."""
+        return self._fixed[i]
+
+    def reach(self, i: int) -> range:
+        """Positions an instruction may take in its block with recomputed stalls, its dependences allowing."""
+        place = self.position[i]
+        if self._fixed[i] or i in self._glued:
+            return range(place, place + 1)
+        graph = self.graphs[self.block_of[i]]
+        block = self.blocks[self.block_of[i]]
+        above, below = graph.predecessors[i], graph.successors[i]
+        low = high = place
+        while low > block.start and not self._fixed[self.order[low - 1]] and self.order[low - 1] not in above:
+            low -= 1
+        while high + 1 < block.end and not self._fixed[self.order[high + 1]] and self.order[high + 1] not in below:
+            high += 1
+        while low < place and self._splits_unit(low, upward=True):
+            low += 1
+        while high > place and self._splits_unit(high, upward=False):
+            high -= 1
+        return range(low, high + 1)
+
+    def _splits_unit(self, place: int, upward: bool) -> bool:
+        """Would an instruction put here stand inside a padding unit?"""
+        upper = self.order[place - 1] if upward else self.order[place]
+        lower = self.order[place] if upward else self.order[place + 1] if place + 1 < len(self.order) else -1
+        return place > 0 and self._glued.get(upper) == lower and lower >= 0
+
+    # ---- moves; each answers whether it was legal, and changes nothing if not ----
+
+    def swap(self, p: int) -> bool:
+        """Exchange the instructions at p and p + 1; their control codes travel with them."""
+        if not self.mask[p]:
+            return False
+        a, b = self.order[p], self.order[p + 1]
+        start = self.time[a]
+        self.order[p], self.order[p + 1] = b, a
+        self.position[a], self.position[b] = p + 1, p
+        self.time[b] = start
+        self.time[a] = start + self.stall[b]
+        self._after_swap(a, b, p)
+        return True
+
+    def inherited_bits(self, p: int) -> int:
+        """Wait bits with which the instruction at p + 1 may leave the shelter of the one at p; 0 if it may not."""
+        a, b = self.order[p], self.order[p + 1]
+        if self._fixed[a] or self._fixed[b] or a in self._glued or b in self._glued:
+            return 0
+        if self.block_of[a] != self.block_of[b]:
+            return 0
+        graph = self.graphs[self.block_of[a]]
+        edge = graph.successors[a].get(b)
+        if edge is None or edge.reasons != {Reason.WAIT}:
+            return 0
+        bits = graph.inherits[a, b]
+        return bits if bits and self._has_time(p) else 0
+
+    def swap_inheriting(self, p: int) -> bool:
+        """Exchange p and p + 1 although the upper one waits for the lower: the wait bits are copied along."""
+        bits = self.inherited_bits(p)
+        if not bits:
+            return False
+        a, b = self.order[p], self.order[p + 1]
+        before = self.wait_mask[b]
+        self.wait_mask[b] |= bits
+        block = self.blocks[self.block_of[a]]
+        self._rebuild(block)
+        if not self.mask[p]:
+            self.wait_mask[b] = before
+            self._rebuild(block)
+            return False
+        return self.swap(p)
+
+    def move(self, i: int, to: int) -> bool:
+        """Take an instruction to another position of its block and recompute the block's stalls."""
+        if to not in self.reach(i):
+            return False
+        block = self.blocks[self.block_of[i]]
+        window = self.order[block.start : block.end]
+        window.remove(i)
+        window.insert(to - block.start, i)
+        return self.reorder(block.number, window)
+
+    def reorder(self, number: int, window: list[int]) -> bool:
+        """Give a block an order that respects its graph, with the smallest stalls that order allows."""
+        block = self.blocks[number]
+        times = self._retimed(block, window)
+        if times is None:
+            return False
+        self.order[block.start : block.end] = window
+        for p in range(block.start, block.end):
+            self.position[self.order[p]] = p
+        self._set_times(block, times)
+        self._refresh(block)
+        return True
+
+    def retime(self, number: int) -> bool:
+        """The smallest stalls for a block's present order."""
+        block = self.blocks[number]
+        return self.reorder(number, self.order[block.start : block.end])
+
+    def set_stall(self, i: int, stall: int) -> bool:
+        """Edit one stall count; a long one makes the instruction yield."""
+        if not self._limits[i].stall <= stall <= MAX_STALL or stall == self.stall[i]:
+            return False
+        block = self.blocks[self.block_of[i]]
+        delta = stall - self.stall[i]
+        times = [self.time[j] + (delta if self.position[j] > self.position[i] else 0)
+                 for j in self.order[block.start : block.end]]  # fmt: skip
+        times.append(self.length[block.number] + delta)
+        if delta < 0 and not self._respects(block, self.order[block.start : block.end], times):
+            return False
+        self._set_times(block, times)
+        self._refresh(block)
+        return True
+
+    def set_yield(self, i: int, yields: bool) -> bool:
+        """Edit the yield hint where the encoding leaves a choice. Yielding drops the reuse flags."""
+        if yields == self.yields[i] or not 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD:
+            return False
+        self.yields[i] = yields
+        return True
+
+    def set_reuse(self, i: int, keep: bool) -> bool:
+        """Drop the operand-cache flags of an instruction, or take them up again where they are valid."""
+        if keep == self.keeps_reuse[i] or not self.code[i].control.reuse:
+            return False
+        self.keeps_reuse[i] = keep
+        return True
+
+    # ---- inside ----
+
+    def _fixed_places(self) -> list[bool]:
+        unknown_records = self.listing.kernel.unknown_records() or self.listing.kernel.has_relocations
+        fixed = [bool(unknown_records) or i.order is Order.PINNED for i in self.code]
+        for block in self.blocks:
+            if any(self.code[i].declaration is None for i in range(block.start, block.end)):
+                fixed[block.start : block.end] = [True] * len(block)
+        return fixed
+
+    def _graph(self, block: Block, controls: Mapping[int, Control]) -> Graph:
+        order = self.order[block.start : block.end]
+        return build_graph(order, controls, self._entries[block.number], self._originals)
+
+    def _rebuild(self, block: Block) -> None:
+        controls = {i: self.control(i) for i in self.order[block.start : block.end]}
+        self.graphs[block.number] = self._graph(block, controls)
+        self._inherited = True
+        self._index_timing(block)
+        self._refresh(block)
+
+    def _index_timing(self, block: Block) -> None:
+        graph = self.graphs[block.number]
+        for i in self.order[block.start : block.end]:
+            self._timing_in[i] = [(p, e.need) for p, e in graph.predecessors[i].items() if e.need > 1]
+            self._timing_out[i] = [(c, e.need) for c, e in graph.successors[i].items() if e.need > 1]
+
+    def _all_limits(self) -> list[_Limits]:
+        needs = self._originals.boundaries
+        widest = {}
+        for i, pipe in enumerate(self._pipe):
+            widest[pipe] = max(widest.get(pipe, 1), self._spacing(i))
+        limits = []
+        for i, instruction in enumerate(self.code):
+            head, tail = self._times0[i], self.length[self.block_of[i]] - self._times0[i]
+            spacing = self._spacing(i)
+            release = self.table.release(instruction) or 0 if instruction.control.sets else 0
+            stall = self.table.minimum_stall(instruction)
+            limits.append(
+                _Limits(
+                    head=min(head, max(needs.head.get(i, 0), widest[self._pipe[i]])),
+                    tail=min(tail, max(needs.tail.get(i, 0), spacing, release)),
+                    spacing=spacing,
+                    stall=instruction.control.stall if stall is None else min(stall, instruction.control.stall),
+                )
+            )
+        return limits
+
+    def _spacing(self, i: int) -> int:
+        if self.code[i].declaration is None:
+            return 1
+        return self.table.spacing(self.code[i]) or 1
+
+    def _refresh(self, block: Block) -> None:
+        """Recompute slacks and the swap mask of one block."""
+        for i in self.order[block.start : block.end]:
+            self._update_slack(i)
+        for p in range(block.start, block.end):
+            self.mask[p] = self._can_swap(p)
+
+    def _update_slack(self, i: int) -> None:
+        self._update_slack_in(i)
+        self._update_slack_out(i)
+
+    def _update_slack_in(self, i: int) -> None:
+        time, now = self.time, self.time[i]
+        slack = now - self._limits[i].head
+        for p, need in self._timing_in[i]:
+            found = now - time[p] - need
+            if found < slack:
+                slack = found
+        self.slack_in[i] = slack
+
+    def _update_slack_out(self, i: int) -> None:
+        time, now = self.time, self.time[i]
+        slack = self.length[self.block_of[i]] - now - self._limits[i].tail
+        for c, need in self._timing_out[i]:
+            found = time[c] - now - need
+            if found < slack:
+                slack = found
+        self.slack_out[i] = slack
+
+    def _can_swap(self, p: int) -> bool:
+        if p + 1 >= len(self.order):
+            return False
+        a, b = self.order[p], self.order[p + 1]
+        if self._fixed[a] or self._fixed[b] or self.block_of[a] != self.block_of[b]:
+            return False
+        if a in self._glued or b in self._glued or b in self.graphs[self.block_of[a]].successors[a]:
+            return False
+        return self._has_time(p)
+
+    def _has_time(self, p: int) -> bool:
+        """Would every distance hold if p and p + 1 changed places with their control codes?"""
+        a, b = self.order[p], self.order[p + 1]
+        if self.slack_in[b] < self.stall[a] or self.slack_out[a] < self.stall[b]:
+            return False
+        start = self.time[a]
+        same = self._pipe[a] == self._pipe[b]
+        if same and self.stall[b] < self._limits[b].spacing:
+            return False
+        before = self._neighbour(p - 1, -1, self._pipe[b], start)
+        if before is not None and start - self.time[before] < self._limits[before].spacing:
+            return False
+        later = start + self.stall[b]
+        after = self._neighbour(p + 2, 1, self._pipe[a], later)
+        return after is None or self.time[after] - later >= self._limits[a].spacing
+
+    def _neighbour(self, place: int, step: int, pipe: str, time: int) -> int | None:
+        """The nearest instruction of a pipe in the block, looking no farther than a spacing can matter."""
+        order, times, pipes, number = self.order, self.time, self._pipe, self.block_of
+        home = number[order[place - step]]
+        while 0 <= place < len(order):
+            i = order[place]
+            if number[i] != home or abs(times[i] - time) > _LONGEST_SPACING:
+                return None
+            if pipes[i] == pipe:
+                return i
+            place += step
+        return None
+
+    def _after_swap(self, a: int, b: int, p: int) -> None:
+        touched = {a, b}
+        for i in (a, b):
+            self._update_slack(i)
+            for c, _ in self._timing_out[i]:
+                self._update_slack_in(c)
+                touched.add(c)
+            for q, _ in self._timing_in[i]:
+                self._update_slack_out(q)
+                touched.add(q)
+        places = {self.position[i] for i in touched}
+        places |= {place - 1 for place in places}
+        places |= set(self._window(p))
+        for place in places:
+            if place >= 0:
+                self.mask[place] = self._can_swap(place)
+
+    def _window(self, p: int) -> Iterator[int]:
+        """Positions whose pipe spacing the pair at p can influence."""
+        now, number = self.time[self.order[p]], self.block_of[self.order[p]]
+        block = self.blocks[number]
+        for step in (-1, 1):
+            place = p
+            while block.start <= place < block.end and abs(self.time[self.order[place]] - now) <= 2 * _LONGEST_SPACING:
+                yield place
+                place += step
+
+    def _set_times(self, block: Block, times: list[int]) -> None:
+        """Take over issue times (the last entry is the block's end) as stall counts."""
+        window = self.order[block.start : block.end]
+        for k, i in enumerate(window):
+            self.time[i] = times[k]
+            self.stall[i] = times[k + 1] - times[k]
+            if not 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD:
+                self.yields[i] = True
+        self.length[block.number] = times[-1]
+
+    def _retimed(self, block: Block, window: list[int]) -> list[int] | None:
+        """Earliest issue times for an order, or None where stall counts cannot express them."""
+        times: list[int] = []
+        at: dict[int, int] = {}
+        last_in_pipe: dict[str, int] = {}
+        for k, i in enumerate(window):
+            time = times[-1] + max(1, self._limits[window[k - 1]].stall) if times else 0
+            time = max(time, self._limits[i].head)
+            for p, need in self._timing_in[i]:
+                if p not in at:
+                    return None
+                time = max(time, at[p] + need)
+            previous = last_in_pipe.get(self._pipe[i])
+            if previous is not None:
+                time = max(time, at[previous] + self._pair_spacing(previous, i))
+            last_in_pipe[self._pipe[i]] = i
+            times.append(time)
+            at[i] = time
+        end = times[-1] + self._limits[window[-1]].stall
+        end = max([end, min(self._original_length(block), HORIZON), *(at[i] + self._limits[i].tail for i in window)])
+        times.append(end)
+        # A gap no stall count can span is shared with the gaps before it.
+        for k in range(len(times) - 2, 0, -1):
+            times[k] = max(times[k], times[k + 1] - MAX_STALL)
+        if times[1] - times[0] > MAX_STALL or not self._respects(block, window, times):
+            return None
+        return times
+
+    def _original_length(self, block: Block) -> int:
+        return block_length(block, self.code, self._times0)
+
+    def _respects(self, block: Block, window: Iterable[int], times: list[int]) -> bool:
+        """Do these issue times keep every bound of the block?"""
+        at = dict(zip(window, times, strict=False))
+        end = times[-1]
+        if end < min(self._original_length(block), HORIZON):
+            return False
+        last_in_pipe: dict[str, int] = {}
+        for i, time in at.items():
+            limits = self._limits[i]
+            if time < limits.head or end - time < limits.tail:
+                return False
+            if any(time - at[p] < need for p, need in self._timing_in[i]):
+                return False
+            previous = last_in_pipe.get(self._pipe[i])
+            if previous is not None and time - at[previous] < self._pair_spacing(previous, i):
+                return False
+            last_in_pipe[self._pipe[i]] = i
+        return True
+
+    def _pair_spacing(self, first: int, second: int) -> int:
+        """ptxas itself may have put two neighbours closer than the table says; that stays allowed."""
+        original = self._times0[second] - self._times0[first]
+        adjacent = self.block_of[first] == self.block_of[second] and original > 0
+        return min(self._limits[first].spacing, original) if adjacent else self._limits[first].spacing
+
+
+def _glue(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dict[int, int]:
+    """Padding loads and the instruction they pad: each → the next of its unit (the last → itself)."""
+    glued: dict[int, int] = {}
+    for block in blocks:
+        for i in range(block.start, block.end - 1):
+            if code[i].is_dummy_load:
+                glued[i] = i + 1
+                glued.setdefault(i + 1, i + 1)
+    return glued

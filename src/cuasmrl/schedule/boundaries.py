@@ -1,0 +1,131 @@
+"""Distances across block borders, split into a part for each side.
+
+A pair with its producer in one block and its consumer in another keeps its distance if the producer
+stays as far from the end of its block, the consumer as far from the start of its own, and no block gets
+shorter, each up to what the pair needs.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cuasmrl.sass import Access, Distances, Hazard, Instruction, Order
+from cuasmrl.schedule.blocks import Block
+
+HORIZON = 64
+"""No fixed latency is longer; beyond it nothing has to be kept."""
+
+
+@dataclass
+class Boundaries:
+    """By instruction: what its pairs in other blocks need, and whether a wait in between matters to them."""
+
+    head: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    tail: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    waits_before: set[int] = field(default_factory=set)
+    waits_after: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    index: int
+    access: Access
+    is_read: bool
+
+
+_State = dict[_Earlier, int]
+
+
+def cross_block_needs(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> Boundaries:
+    """Every fixed-latency dependence that crosses a border within the horizon."""
+    times = issue_times(blocks, code)
+    entry: list[_State] = [{} for _ in blocks]
+    work = [block.number for block in blocks]
+    while work:
+        number = work.pop()
+        exits = _leave(blocks[number], code, times, entry[number])
+        for successor in blocks[number].successors:
+            if _merge(entry[successor], exits):
+                work.append(successor)
+    found = Boundaries()
+    for block in blocks:
+        _collect(block, code, times, entry[block.number], table, found)
+    return found
+
+
+def issue_times(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[int]:
+    """Issue time of every instruction by stall counts alone, from the start of its block."""
+    times = []
+    for block in blocks:
+        time = 0
+        for instruction in code[block.start : block.end]:
+            times.append(time)
+            time += instruction.control.stall
+    return times
+
+
+def block_length(block: Block, code: Sequence[Instruction], times: Sequence[int]) -> int:
+    return times[block.end - 1] + code[block.end - 1].control.stall
+
+
+def _leave(block: Block, code: Sequence[Instruction], times: Sequence[int], entry: _State) -> _State:
+    length = block_length(block, code, times)
+    state = {key: elapsed + length for key, elapsed in entry.items() if elapsed + length < HORIZON}
+    for i in range(block.start, block.end):
+        instruction = code[i]
+        elapsed = length - times[i]
+        if elapsed >= HORIZON and not state:
+            continue
+        if not instruction.is_conditional:
+            written = {a.register for a in instruction.defs}
+            for key in [key for key in state if key.access.register in written]:
+                del state[key]
+        if elapsed < HORIZON and not instruction.is_variable and not instruction.never_executes:
+            for is_read, accesses in ((False, instruction.defs), (True, instruction.uses)):
+                for access in accesses:
+                    state[_Earlier(i, access, is_read)] = elapsed
+    return state
+
+
+def _merge(target: _State, incoming: _State) -> bool:
+    changed = False
+    for key, elapsed in incoming.items():
+        if elapsed < target.get(key, HORIZON):
+            target[key] = elapsed
+            changed = True
+    return changed
+
+
+def _collect(
+    block: Block, code: Sequence[Instruction], times: Sequence[int], entry: _State, table: Distances, found: Boundaries
+) -> None:
+    by_register: dict[int, list[tuple[_Earlier, int]]] = defaultdict(list)
+    for key, elapsed in entry.items():
+        by_register[key.access.register].append((key, elapsed))
+    for i in range(block.start, block.end):
+        if not by_register or times[i] >= HORIZON:
+            return
+        consumer = code[i]
+        for is_write, accesses in ((False, consumer.uses), (True, consumer.defs)):
+            for access in accesses:
+                for key, elapsed in by_register.get(access.register, ()):
+                    if key.is_read and not is_write:
+                        continue
+                    hazard = Hazard.RAW if not is_write else Hazard.WAR if key.is_read else Hazard.WAW
+                    need = table.required(
+                        hazard, code[key.index], consumer, access.register, key.access.role, access.role
+                    )
+                    if elapsed + times[i] < (HORIZON if need is None else need):
+                        found.waits_after.add(key.index)
+                        found.waits_before.add(i)
+                    need = HORIZON if need is None else need
+                    found.head[i] = max(found.head[i], need)
+                    found.tail[key.index] = max(found.tail[key.index], need)
+        if not consumer.is_conditional:
+            for access in consumer.defs:
+                by_register.pop(access.register, None)
+
+
+def is_pause(instruction: Instruction, wait_mask: int) -> bool:
+    """May this instruction take longer than its predecessor's stall count says?"""
+    return bool(wait_mask) or instruction.order is Order.SYNC

@@ -1,0 +1,264 @@
+"""The dependence graph of a block: which instructions must keep their order, and at what distance."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from cuasmrl.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction, Order
+from cuasmrl.schedule.boundaries import HORIZON, Boundaries, is_pause
+from cuasmrl.schedule.memory import AddressBook
+from cuasmrl.schedule.scoreboards import Outstanding, State, finished, issue, raised_boards, registers_of
+
+
+class Reason(StrEnum):
+    REGISTER = "register"
+    MEMORY = "memory"
+    SYNC = "synchronisation"
+    SCOREBOARD = "scoreboard"
+    WAIT = "wait"
+    QUEUE = "in-order queue"
+    WARP = "warp-wide order"
+    PAUSE = "wait that passes the time"
+
+
+@dataclass(slots=True)
+class Edge:
+    """`need` cycles at least from the first to the second; 0 where only the order matters."""
+
+    need: int
+    reasons: set[Reason]
+
+
+@dataclass
+class Graph:
+    """Instructions are named by their index in the original listing."""
+
+    successors: dict[int, dict[int, Edge]] = field(default_factory=lambda: defaultdict(dict))
+    predecessors: dict[int, dict[int, Edge]] = field(default_factory=lambda: defaultdict(dict))
+    inherits: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(waiting instruction, protected instruction) → wait bits the second needs to leave the first's shelter;
+    0 where bits cannot replace the shelter (a DEPBAR)."""
+
+    def add(self, first: int, second: int, need: int, reason: Reason) -> None:
+        edge = self.successors[first].get(second)
+        if edge is None:
+            self.successors[first][second] = self.predecessors[second][first] = Edge(need, {reason})
+            return
+        edge.need = max(edge.need, need)
+        edge.reasons.add(reason)
+
+
+@dataclass(frozen=True)
+class Originals:
+    """What the original schedule says, which stays the yardstick however far a candidate has moved."""
+
+    code: Sequence[Instruction]
+    times: Sequence[int]
+    table: Distances
+    boundaries: Boundaries
+    counted_boards: frozenset[int]
+    """Scoreboards on which some DEPBAR counts: their setters keep their order."""
+
+    def distance(self, first: int, second: int) -> int:
+        return self.times[second] - self.times[first]
+
+
+def build_graph(order: Sequence[int], control: Mapping[int, Control], entry: State, originals: Originals) -> Graph:
+    """Dependences of one block in its present order, under its present control bits."""
+    graph = Graph()
+    _register_edges(graph, order, control, originals)
+    _memory_edges(graph, [originals.code[i] for i in order])
+    _board_edges(graph, order, control, originals)
+    _scoreboard_edges(graph, order, control, entry, originals)
+    _pause_edges(graph, order, control, originals)
+    return graph
+
+
+def _register_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals) -> None:
+    writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
+    readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
+    pauses = [i for i in order if is_pause(originals.code[i], control[i].wait_mask)]
+    for i in order:
+        consumer = originals.code[i]
+        for hazard, table, accesses in (
+            (Hazard.RAW, writers, consumer.uses),
+            (Hazard.WAW, writers, consumer.defs),
+            (Hazard.WAR, readers, consumer.defs),
+        ):
+            for access in accesses:
+                for p, earlier in table[access.register]:
+                    if p != i:
+                        _register_edge(graph, hazard, p, earlier, i, access, pauses, originals)
+        for access in consumer.defs:
+            if not consumer.is_conditional:
+                writers[access.register].clear()
+                readers[access.register].clear()
+            writers[access.register].append((i, access))
+        for access in consumer.uses:
+            readers[access.register].append((i, access))
+
+
+def _register_edge(
+    graph: Graph, hazard: Hazard, p: int, earlier: Access, c: int, access: Access, pauses: list[int], originals: Originals
+) -> None:
+    producer, consumer = originals.code[p], originals.code[c]
+    if producer.is_variable:
+        graph.add(p, c, 0, Reason.REGISTER)
+        return
+    distance = originals.distance(p, c)
+    required = originals.table.required(hazard, producer, consumer, access.register, earlier.role, access.role)
+    if required is not None and required <= distance:
+        graph.add(p, c, required, Reason.REGISTER)
+        return
+    # ptxas came closer than anything known: it may count on a wait in between to pass the time.
+    graph.add(p, c, min(distance, HORIZON), Reason.REGISTER)
+    if distance < HORIZON:
+        _keep_pauses_between(graph, p, c, pauses, originals)
+
+
+def _keep_pauses_between(graph: Graph, p: int, c: int, pauses: list[int], originals: Originals) -> None:
+    for w in pauses:
+        if originals.times[p] < originals.times[w] <= originals.times[c] and w not in (p, c):
+            if p < w:
+                graph.add(p, w, 0, Reason.PAUSE)
+            if w < c:
+                graph.add(w, c, 0, Reason.PAUSE)
+
+
+def _memory_edges(graph: Graph, code: Sequence[Instruction]) -> None:
+    book = AddressBook()
+    since_sync: list[Instruction] = []
+    last_sync: int | None = None
+    last_warp_wide: int | None = None
+    for instruction in code:
+        book.enter(instruction)
+        if instruction.order is Order.SYNC:
+            for other in since_sync:
+                graph.add(other.index, instruction.index, 0, Reason.SYNC)
+            if last_sync is not None:
+                graph.add(last_sync, instruction.index, 0, Reason.SYNC)
+            since_sync, last_sync = [], instruction.index
+        elif instruction.order is Order.MEMORY:
+            if last_sync is not None:
+                graph.add(last_sync, instruction.index, 0, Reason.SYNC)
+            for other in since_sync:
+                if book.must_keep_order(other, instruction):
+                    graph.add(other.index, instruction.index, 0, Reason.MEMORY)
+            since_sync.append(instruction)
+        if instruction.declaration is not None and instruction.declaration.warp_wide:
+            if last_warp_wide is not None:
+                graph.add(last_warp_wide, instruction.index, 0, Reason.WARP)
+            last_warp_wide = instruction.index
+
+
+def _board_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals) -> None:
+    """Raising a scoreboard and waiting for it keep their order, in alternating phases."""
+    for board in range(BARRIERS):
+        setters: list[int] = []
+        waiters: list[int] = []
+        for i in order:
+            instruction = originals.code[i]
+            depbar = instruction.depbar
+            waits = bool(control[i].wait_mask >> board & 1) or (
+                depbar is not None and (depbar[0] == board or board in depbar[2])
+            )
+            if waits:
+                for s in setters:
+                    graph.add(s, i, _release_need(s, i, originals), Reason.SCOREBOARD)
+                waiters.append(i)
+            if board in raised_boards(control[i]):
+                if waiters and waiters != [i]:
+                    setters = []
+                for w in waiters:
+                    if w != i:
+                        graph.add(w, i, 0, Reason.SCOREBOARD)
+                if setters and board in originals.counted_boards:
+                    graph.add(setters[-1], i, 0, Reason.SCOREBOARD)
+                setters.append(i)
+                # An instruction that waits and raises again is the border between two phases.
+                waiters = []
+
+
+def _release_need(setter: int, waiter: int, originals: Originals) -> int:
+    distance = originals.distance(setter, waiter)
+    release = originals.table.release(originals.code[setter])
+    return min(distance, HORIZON if release is None else release)
+
+
+def _scoreboard_edges(
+    graph: Graph, order: Sequence[int], control: Mapping[int, Control], entry: State, originals: Originals
+) -> None:
+    """Whoever touches a register of an outstanding operation stays behind the wait that ended it."""
+    code = originals.code
+    state: State = {key: dict(guards) for key, guards in entry.items()}
+    here = set(order)
+    shelters: dict[tuple[int, bool], list[tuple[int, int]]] = defaultdict(list)
+    for i in order:
+        instruction = code[i]
+        for key in finished(state, instruction, control[i]):
+            bits = sum(1 << k for k in state[key] if control[i].wait_mask >> k & 1)
+            for register in registers_of(code[key.index], key):
+                shelters[register, key.is_read].append((i, bits))
+            del state[key]
+        _shelter_edges(graph, instruction, shelters)
+        _unprotected_edges(graph, instruction, state, here, originals)
+        for key in issue(state, instruction, control[i], code):
+            if key.index in here and key.index != i:
+                graph.add(key.index, i, 0, Reason.QUEUE)
+
+
+def _shelter_edges(
+    graph: Graph, instruction: Instruction, shelters: dict[tuple[int, bool], list[tuple[int, int]]]
+) -> None:
+    touched = [(a.register, False) for a in instruction.uses]
+    touched += [(a.register, is_read) for a in instruction.defs for is_read in (False, True)]
+    for key in touched:
+        for w, bits in shelters.get(key, ()):
+            if w != instruction.index:
+                graph.add(w, instruction.index, 0, Reason.WAIT)
+                known = graph.inherits.get((w, instruction.index), bits)
+                graph.inherits[w, instruction.index] = known | bits if known and bits else 0
+    if not instruction.is_conditional:
+        for access in instruction.defs:
+            shelters.pop((access.register, False), None)
+            shelters.pop((access.register, True), None)
+
+
+def _unprotected_edges(
+    graph: Graph, instruction: Instruction, state: State, here: set[int], originals: Originals
+) -> None:
+    """Pairs no scoreboard explains: same-queue overwrites are in order anyway, others keep their distance."""
+    reads = {a.register for a in instruction.uses}
+    writes = {a.register for a in instruction.defs}
+    for key in state:
+        registers = registers_of(originals.code[key.index], key)
+        hit = registers & (writes if key.is_read else writes | reads)
+        if not hit or key.index not in here or key.index == instruction.index:
+            continue
+        if in_order(originals.code[key.index], instruction, key, bool(registers & reads)):
+            graph.add(key.index, instruction.index, 0, Reason.QUEUE)
+        else:
+            distance = originals.distance(key.index, instruction.index)
+            graph.add(key.index, instruction.index, min(max(distance, 0), HORIZON), Reason.SCOREBOARD)
+
+
+def in_order(earlier: Instruction, later: Instruction, key: Outstanding, reads: bool) -> bool:
+    """Does the queue itself keep these two apart? A read of a result is never covered."""
+    if earlier.declaration is None or later.declaration is None or (reads and not key.is_read):
+        return False
+    return bool(earlier.declaration.queue) and earlier.declaration.queue == later.declaration.queue
+
+
+def _pause_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals) -> None:
+    """Pairs across a border that count on a wait: the wait stays between them and the border."""
+    pauses = [i for i in order if is_pause(originals.code[i], control[i].wait_mask)]
+    for i in order:
+        if i in originals.boundaries.waits_after:
+            for w in pauses:
+                if i < w:
+                    graph.add(i, w, 0, Reason.PAUSE)
+        if i in originals.boundaries.waits_before:
+            for w in pauses:
+                if w < i:
+                    graph.add(w, i, 0, Reason.PAUSE)

@@ -1,0 +1,171 @@
+"""Learn minimum issue distances from compiler output.
+
+Inside a basic block, the distance of a dependent pair is the sum of stall counts between them. Pairs
+across a scoreboard wait or a synchronisation are left out (the wait may have passed the time), and so
+are pairs whose guards may exclude each other. A distance counts once three pairs support it: one lucky
+pair, whose dependence the compiler knew to be dead, must not set the rule for everybody.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cuasmrl.cubin import Cubin
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.sass import ANY, Access, Hazard, Instruction, Listing, Order, Row, disassemble, file_of
+from cuasmrl.schedule.blocks import Block, control_flow
+
+HORIZON = 64
+"""Pairs farther apart than this say nothing about a minimum."""
+SUPPORT = 3
+
+_Key = tuple[int, Hazard, str, str, str, str, str]
+
+
+@dataclass
+class _Evidence:
+    """How often each distance was seen, and where each was seen first."""
+
+    counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    places: dict[int, str] = field(default_factory=dict)
+
+    def add(self, distance: int, place: str) -> None:
+        self.counts[distance] += 1
+        self.places.setdefault(distance, place)
+
+    def row(self, key: _Key) -> Row:
+        supported, distance = 0, 0
+        for distance in sorted(self.counts):
+            supported += self.counts[distance]
+            if supported >= SUPPORT:
+                break
+        return Row(*key, distance, sum(self.counts.values()), supported, self.places[distance])
+
+
+@dataclass(frozen=True)
+class Mined:
+    rows: tuple[Row, ...]
+    cubins: int
+    instructions: int
+
+
+def mine(directory: str | Path, progress: Callable[[int, int], None] | None = None) -> Mined:
+    """Mine every cubin below a directory."""
+    root = Path(directory)
+    files = sorted(root.rglob("*.cubin"))
+    if not files:
+        raise CuasmrlError(f"no *.cubin below {directory}; build some with cuasmrl workloads --build {directory}")
+    evidence: dict[_Key, _Evidence] = defaultdict(_Evidence)
+    instructions = 0
+    for done, path in enumerate(files, 1):
+        for name, listing in disassemble(Cubin.load(path)).items():
+            instructions += len(listing.instructions)
+            place = path.relative_to(root).with_suffix("").as_posix()
+            mine_listing(listing, place if len(name) < 2 else f"{place}:{name}", evidence)
+        if progress:
+            progress(done, len(files))
+    rows = tuple(evidence[key].row(key) for key in sorted(evidence))
+    return Mined(rows, len(files), instructions)
+
+
+def mine_listing(listing: Listing, place: str, evidence: dict[_Key, _Evidence]) -> None:
+    for block in control_flow(listing):
+        code = listing.instructions[block.start : block.end]
+        if any(i.declaration is None for i in code):
+            continue
+        for key, distance, first, second in _observations(listing.kernel.arch, code, block):
+            evidence[key].add(distance, f"{place}@{first.address:#x}>{second.address:#x}")
+
+
+_Observation = tuple[_Key, int, Instruction, Instruction]
+
+
+def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Iterator[_Observation]:
+    times, pauses = _clock(code)
+    writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
+    readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
+    last_in_pipe: dict[str, int] = {}
+    raised: dict[int, int] = {}
+    for j, consumer in enumerate(code):
+        yield _pooled(arch, Hazard.STALL, consumer), consumer.control.stall, consumer, consumer
+        for board in consumer.control.waits:
+            if board in raised:
+                i = raised.pop(board)
+                yield _pooled(arch, Hazard.RELEASE, code[i]), times[j] - times[i], code[i], consumer
+        if consumer.never_executes:
+            continue
+
+        def pairs(hazard: Hazard, table: dict[int, list[tuple[int, Access]]], accesses: Iterable[Access],
+                  j: int = j, consumer: Instruction = consumer) -> Iterator[_Observation]:  # fmt: skip
+            for access in accesses:
+                for i, earlier in table[access.register]:
+                    producer = code[i]
+                    if times[j] - times[i] <= HORIZON and pauses[j] == pauses[i] and _together(producer, consumer):
+                        file = file_of(access.register).value
+                        key = _pooled(arch, hazard, producer, file, earlier.role)
+                        if hazard is not Hazard.WAR:
+                            key = (*key[:5], consumer.timing_key, access.role)
+                        yield key, times[j] - times[i], producer, consumer
+
+        yield from pairs(Hazard.RAW, writers, consumer.uses)
+        yield from pairs(Hazard.WAW, writers, consumer.defs)
+        yield from pairs(Hazard.WAR, readers, consumer.defs)
+        assert consumer.declaration is not None
+        pipe = consumer.declaration.pipe
+        if pipe in last_in_pipe and pauses[j] == pauses[last_in_pipe[pipe]]:
+            first = code[last_in_pipe[pipe]]
+            yield _pooled(arch, Hazard.SPACING, first), times[j] - times[last_in_pipe[pipe]], first, consumer
+        last_in_pipe[pipe] = j
+        raised |= dict.fromkeys(consumer.control.sets, j)
+        _record(j, consumer, writers, readers)
+
+
+def _pooled(arch: int, hazard: Hazard, producer: Instruction, file: str = "", role: str = "") -> _Key:
+    return (arch, hazard, file, producer.timing_key, role, ANY, "")
+
+
+def _record(
+    j: int,
+    instruction: Instruction,
+    writers: dict[int, list[tuple[int, Access]]],
+    readers: dict[int, list[tuple[int, Access]]],
+) -> None:
+    """Only fixed-latency instructions become producers: the others are protected by scoreboards."""
+    for access in instruction.defs:
+        if not instruction.is_conditional:
+            writers[access.register].clear()
+            readers[access.register].clear()
+        if not instruction.is_variable:
+            writers[access.register].append((j, access))
+    if not instruction.is_variable:
+        for access in instruction.uses:
+            readers[access.register].append((j, access))
+
+
+def _clock(code: tuple[Instruction, ...]) -> tuple[list[int], list[int]]:
+    """Issue times by stall counts alone, and how many pauses of unknown length came before or at each."""
+    times, pauses, time, pause = [], [], 0, 0
+    for instruction in code:
+        if instruction.control.wait_mask or instruction.order is Order.SYNC or _blocks(instruction):
+            pause += 1
+        times.append(time)
+        pauses.append(pause)
+        time += instruction.control.stall
+    return times, pauses
+
+
+_BLOCKING = ("MEMBAR", "ERRBAR", "FENCE", "WARPSYNC", "NANOSLEEP", "YIELD", "WARPGROUP", "SYNCS", "BMOV", "CCTL")
+
+
+def _blocks(instruction: Instruction) -> bool:
+    return instruction.opcode in _BLOCKING
+
+
+def _together(producer: Instruction, consumer: Instruction) -> bool:
+    """Could both execute? Two different guards may exclude each other."""
+    if producer.never_executes:
+        return False
+    if not producer.is_conditional or not consumer.is_conditional:
+        return True
+    return producer.guard is not None and consumer.guard is not None and producer.guard.text == consumer.guard.text

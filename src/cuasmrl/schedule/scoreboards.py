@@ -1,0 +1,120 @@
+"""Which results and source reads are still outstanding at a point, and which scoreboards announce them.
+
+The machine behind it: six counters; an instruction raises its write barrier until its result is
+written and its read barrier until its sources are read; waiting means waiting for zero. Instructions of
+one in-order queue finish in order, so a barrier of a later one also announces the earlier ones.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cuasmrl.sass import GUARD, Control, Instruction
+from cuasmrl.schedule.blocks import Block
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """An unfinished operation: the result of an instruction, or the reading of its sources."""
+
+    index: int
+    is_read: bool
+
+
+Guards = dict[int, int]
+"""Scoreboard → how often it was raised again since it began to guard (DEPBAR counts those)."""
+State = dict[Outstanding, Guards]
+
+
+def registers_of(instruction: Instruction, outstanding: Outstanding) -> frozenset[int]:
+    """Guards are read at issue, so only data and address registers can still be unread."""
+    if outstanding.is_read:
+        return frozenset(a.register for a in instruction.uses if a.role != GUARD)
+    return frozenset(a.register for a in instruction.defs)
+
+
+def raised_boards(control: Control) -> list[int]:
+    return [k for k in (control.write_barrier, control.read_barrier) if k is not None]
+
+
+def finished(state: State, instruction: Instruction, control: Control) -> list[Outstanding]:
+    """What an instruction's waits guarantee to be over when it issues."""
+    done = set(control.waits)
+    depbar = instruction.depbar
+    if depbar is not None:
+        done |= set(depbar[2])
+    return [
+        key for key, guards in state.items()
+        if any(k in guards for k in done) or (depbar is not None and guards.get(depbar[0], -1) >= depbar[1])
+    ]  # fmt: skip
+
+
+def issue(state: State, instruction: Instruction, control: Control, code: Sequence[Instruction]) -> list[Outstanding]:
+    """Update the state by one instruction whose waits are already applied; answer whom it covers."""
+    for k in raised_boards(control):
+        for guards in state.values():
+            if k in guards:
+                guards[k] += 1
+    covered = []
+    queue = instruction.declaration.queue if instruction.declaration else ""
+    if queue:
+        for key, guards in state.items():
+            other = code[key.index].declaration
+            if other is None or other.queue != queue:
+                continue
+            boards = [control.write_barrier, control.read_barrier if key.is_read else None]
+            for k in boards:
+                if k is not None:
+                    if not guards:
+                        covered.append(key)
+                    guards[k] = 0
+    if instruction.is_variable:
+        own = [control.write_barrier], [control.read_barrier, control.write_barrier]
+        for is_read, boards in enumerate(own):
+            key = Outstanding(instruction.index, bool(is_read))
+            state.pop(key, None)
+            if registers_of(instruction, key):
+                state[key] = {k: 0 for k in boards if k is not None}
+    return covered
+
+
+def at_entry(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[State]:
+    """Outstanding operations at the start of each block, over all paths."""
+    entry: list[State | None] = [None] * len(blocks)
+    work = [0]
+    entry[0] = {}
+    # Code only reached by a call or an unresolved jump still gets analysed, from an empty machine.
+    work += [b.number for b in blocks if b.number]
+    for block in blocks[1:]:
+        entry[block.number] = {}
+    while work:
+        number = work.pop()
+        state = {key: dict(guards) for key, guards in (entry[number] or {}).items()}
+        for instruction in code[blocks[number].start : blocks[number].end]:
+            for key in finished(state, instruction, instruction.control):
+                del state[key]
+            issue(state, instruction, instruction.control, code)
+        for successor in blocks[number].successors:
+            target = entry[successor]
+            assert target is not None
+            if _merge(target, state):
+                work.append(successor)
+    return [state or {} for state in entry]
+
+
+def _merge(target: State, incoming: Mapping[Outstanding, Guards]) -> bool:
+    """A guard counts only if it holds on every path that leaves the operation outstanding."""
+    changed = False
+    for key, guards in incoming.items():
+        present = target.get(key)
+        if present is None:
+            target[key] = {k: min(n, 64) for k, n in guards.items()}
+            changed = True
+            continue
+        for k in list(present):
+            if k not in guards:
+                del present[k]
+                changed = True
+            elif guards[k] < present[k]:
+                present[k] = guards[k]
+                changed = True
+    return changed
