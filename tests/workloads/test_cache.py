@@ -109,6 +109,16 @@ def test_other_compiler_is_another_key(fresh_cache: Path, monkeypatch: pytest.Mo
     assert cache.load("0" * 64) is None
 
 
+def test_cache_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    monkeypatch.setenv("CUASMRL_CACHE_DIR", str(occupied))
+    with pytest.raises(
+        CuasmrlError, match=r"cannot be written .*point CUASMRL_CACHE_DIR to a directory that can"
+    ):
+        build()
+
+
 def test_place_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUASMRL_CACHE_DIR", str(tmp_path / "a"))
     assert cache.cache_directory() == tmp_path / "a"

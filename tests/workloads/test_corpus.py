@@ -26,6 +26,11 @@ def test_configs_choose(tmp_path: Path) -> None:
     assert [entry.config for entry in corpus.built] == ["b256_w2"]
 
 
+def test_unknown_config_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CuasmrlError, match="has a config named b257_w2"):
+        build_corpus(tmp_path, [80], ["vector_add"], ["b257_w2"])
+
+
 def test_unknown_name_is_refused_before_anything_is_built(tmp_path: Path) -> None:
     with pytest.raises(CuasmrlError, match="no workload"):
         build_corpus(tmp_path, [80], ["vector_ad"])

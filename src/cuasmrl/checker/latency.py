@@ -5,6 +5,7 @@ producer and on every path, the candidate's distance is at least min(distance in
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -42,9 +43,8 @@ class Latencies:
         self.program, self.table, self.original, self.unprotected = program, table, original, unprotected
         self._loose = {edge.producer for edge in unprotected}
         self._required: dict[Edge, int] = {}
-        self._waiters = [
-            i.index for i in program.instructions if i.order is Order.SYNC or _waits(program, original, i.index)
-        ]
+        self._waits = _waits_of(program, original)
+        self._waiters = sorted(self._waits)
         self.edges = [edge for edge in program.edges if self._is_timed(edge)]
         self._producers = np.array([edge.producer for edge in self.edges], dtype=np.intp)
         self._consumers = np.array([edge.consumer for edge in self.edges], dtype=np.intp)
@@ -56,6 +56,8 @@ class Latencies:
         """Distance from which on no wait has to help; 0 where none did."""
 
     def faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        if candidate == self.original:
+            return
         yield from self._inside_blocks(candidate)
         yield from self._across_blocks(candidate)
 
@@ -121,30 +123,21 @@ class Latencies:
         """Does one of these waits no longer pass the time it passed between the two?
 
         It does if it still stands between them, waits for the same scoreboards, and what it waits for was
-        issued no earlier, seen from the producer.
+        issued no earlier, seen from the producer (or from the head of the block, if that was before).
         """
         position, start, before = candidate.position, candidate.start, self.original.start
+        since, was = (0, 0) if producer is None else (start[producer], before[producer])
         for w in waits:
             if producer is not None and position[w] < position[producer]:
                 return True
             if consumer is not None and position[w] > position[consumer]:
                 return True
-            boards = set(boards_waited(self.program, self.original, w))
+            boards, setters = self._waits[w]
             if not boards <= set(boards_waited(self.program, candidate, w)):
                 return True
-            origin = self.program.blocks[self.program.block_of[w]].start if producer is None else producer
-            for s in self._setters(w, {k for k, _ in boards}):
-                since, was = start[s] - start[origin], before[s] - before[origin]
-                if producer is None:
-                    since, was = start[s], before[s]
-                if since < was:
-                    return True
+            if any(start[s] - since < before[s] - was for s in setters):
+                return True
         return False
-
-    def _setters(self, waiter: int, boards: set[int]) -> list[int]:
-        """Instructions before the waiter in its block that raise one of these scoreboards."""
-        head = self.program.blocks[self.program.block_of[waiter]].start
-        return [i for i in range(head, waiter) if boards & set(self.original.controls[i].sets)]
 
     # ---- across blocks: what is pending at the end of a block is followed along every path ----
 
@@ -201,8 +194,21 @@ class Latencies:
                 yield _wait_lost(edge, required, distance)
 
 
-def _waits(program: Program, arrangement: Arrangement, i: int) -> bool:
-    return any(True for _ in boards_waited(program, arrangement, i))
+def _waits_of(program: Program, original: Arrangement) -> dict[int, tuple[set[tuple[int, int]], list[int]]]:
+    """Instructions that may pass time by waiting: what for, and who in their block raised that since."""
+    found: dict[int, tuple[set[tuple[int, int]], list[int]]] = {}
+    for block in program.blocks:
+        raised: dict[int, list[int]] = defaultdict(list)
+        for i in range(block.start, block.end):
+            boards = set(boards_waited(program, original, i))
+            if boards or program.instructions[i].order is Order.SYNC:
+                found[i] = boards, [s for board, _ in boards for s in raised[board]]
+            for board, count in boards:
+                if count == 0:
+                    raised[board].clear()
+            for board in original.controls[i].sets:
+                raised[board].append(i)
+    return found
 
 
 def _too_close(edge: Edge, needed: int, found: int) -> Fault:

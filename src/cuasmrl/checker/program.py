@@ -79,11 +79,12 @@ class Program:
     def reads_late(self, i: int, register: int) -> bool:
         """May a variable-latency instruction still have to read this source after it was issued?
 
-        Compiler output shows that predicates and uniform registers are read at issue (ptxas overwrites them
-        in the next cycle, without any barrier), except by the engines that run beside the warp.
+        Compiler output shows that predicates and uniform registers are read at issue: ptxas overwrites them
+        in the next cycle, without any barrier. The engines that run beside the warp read the latter late.
         """
-        declaration = self.instructions[i].declaration
-        return file_of(register) is File.R or declaration is None or declaration.pipe is Pipe.ASYNC
+        declaration, file = self.instructions[i].declaration, file_of(register)
+        beside = declaration is None or declaration.pipe is Pipe.ASYNC
+        return file is File.R or (file is File.UR and beside)
 
     def overwrites(self, i: int) -> bool:
         """Does it certainly replace what it writes? Under a condition the old value may live on."""

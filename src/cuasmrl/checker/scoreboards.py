@@ -75,6 +75,9 @@ class _Machine:
         for board, count in boards_waited(self.program, self.arrangement, i):
             for operation in [o for o, status in state.items() if status.guards.get(board, -1) >= count]:
                 del state[operation]
+        if self.program.instructions[i].opcode == "BAR":
+            for operation in [o for o in state if not o.written and _is_memory(self.program.instructions[o.instruction])]:
+                del state[operation]
         if state:
             self._meet(state, i)
         self._raise(state, i)
@@ -115,10 +118,15 @@ class _Machine:
             if board is None:
                 continue
             for operation, status in state.items():
-                vouches = for_results or not operation.written
-                same = _same_queue(self.program.instructions[operation.instruction], instruction)
-                if vouches and same and board not in status.guards:
+                if board not in status.guards and self._vouches(instruction, for_results, operation):
                     state[operation] = Status({**status.guards, board: 0}, status.registers)
+
+    def _vouches(self, later: Instruction, for_results: bool, operation: Operation) -> bool:
+        """Is the operation over when this later result has been written, or these sources read?"""
+        earlier = self.program.instructions[operation.instruction]
+        if operation.written:
+            return for_results and _same_queue(earlier, later)
+        return _same_queue(earlier, later) or (_is_memory(earlier) and _is_memory(later))
 
     def _begin(self, state: State, i: int) -> None:
         instruction, control = self.program.instructions[i], self.arrangement.controls[i]

@@ -36,7 +36,7 @@ def accesses_of(
     arch: int,
 ) -> Accesses:
     """Definitions and uses of one declared instruction."""
-    count = _destinations(opcode, operands)
+    count = _destinations(opcode, modifiers, operands)
     widths = widths_of(opcode, modifiers, operands, count)
     defs: list[Access] = []
     uses: list[Access] = []
@@ -86,7 +86,7 @@ def _source_role(opcode: Opcode, position: int) -> str:
     return DATA
 
 
-def _destinations(opcode: Opcode, operands: tuple[Operand, ...]) -> int:
+def _destinations(opcode: Opcode, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> int:
     """How many leading operands are written."""
     match opcode.shape:
         case Shape.NONE:
@@ -101,7 +101,7 @@ def _destinations(opcode: Opcode, operands: tuple[Operand, ...]) -> int:
     while count < len(operands) and operands[count].is_predicate:
         count += 1
     if count < len(operands) and operands[count].kind is Kind.REGISTER:
-        count += 1
+        count += 2 if "ENL2" in modifiers else 1
         while count < len(operands) and _is_plain_predicate(operands[count]):
             count += 1
     return count
@@ -129,7 +129,8 @@ def _address_uses(modifiers: tuple[str, ...], operand: Operand, width: int, near
         return
     # .E means 64-bit addresses; a base marked .U32 is an offset to the 64 bits in the uniform pair.
     far = "E" in modifiers and not near
-    yield from _uses(base, 2 if far and base is not None and "U32" not in base.suffixes else 1, ADDRESS)
+    pair = base is not None and ("64" in base.suffixes or (far and "U32" not in base.suffixes))
+    yield from _uses(base, 2 if pair else 1, ADDRESS)
     yield from _uses(uniform, 2 if far else width, ADDRESS)
     yield from _uses(descriptor, 2, DESCRIPTOR)
 
@@ -142,12 +143,12 @@ def _uses(register: Register | None, width: int, role: str = ADDRESS) -> Iterato
 def _hidden_descriptor(opcode: Opcode, operands: tuple[Operand, ...], word: bytes, arch: int) -> list[Access]:
     """On sm_80..sm_89 a global access may read a uniform pair that nvdisasm does not print.
 
-    Bit 11 of the opcode field selects the form with a uniform register.
+    Bit 91 of the word selects that form.
     """
     if not 80 <= arch < 90 or opcode.order is not Order.MEMORY:
         return []
     bits = int.from_bytes(word, "little")
-    if not bits >> 11 & 1:
+    if not bits >> 91 & 1:
         return []
     if opcode.name in ("LDG", "LD"):
         index = bits >> 32 & 63

@@ -38,7 +38,7 @@ class Hazard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: the smallest distance seen, and how often and where."""
+    """One line of the table: a distance that compiler output supports, how well, and where it was seen."""
 
     arch: int
     hazard: Hazard
@@ -48,9 +48,14 @@ class Row:
     consumer: str
     consumer_role: str
     distance: int
+    """The smallest distance with at least three pairs at or below it."""
+    smallest: int
+    """The smallest of all, supported or not."""
     pairs: int
-    at_minimum: int
+    supporting: int
+    """Pairs at or below `distance`."""
     witness: str
+    """One pair at `distance`."""
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
@@ -69,12 +74,14 @@ class Distances:
         self.arch = arch
         self._exact: dict[_Key, Row] = {}
         self._group: dict[_Key, int] = {}
+        self._floor: dict[_Key, int] = {}
         for row in rows:
             if row.arch != arch:
                 continue
             self._exact[row.hazard, row.file, row.producer, row.producer_role, row.consumer, row.consumer_role] = row
+            group = (row.hazard, row.file, row.producer, row.producer_role, _pipe(row.consumer), row.consumer_role)
+            self._floor[group] = min(self._floor.get(group, row.smallest), row.smallest)
             if row.pairs >= _ENOUGH_PAIRS:
-                group = (row.hazard, row.file, row.producer, row.producer_role, _pipe(row.consumer), row.consumer_role)
                 self._group[group] = max(self._group.get(group, 0), row.distance)
 
     def required(
@@ -98,6 +105,14 @@ class Distances:
         if exact is None or group is None:
             return group if exact is None else exact.distance
         return min(exact.distance, group)
+
+    def floor(
+        self, hazard: Hazard, producer: Instruction, consumer: Instruction, register: int, producer_role: str, role: str
+    ) -> int:
+        """No compiler came closer than this between the producer and any instruction of the consumer's pipe."""
+        pipe = "" if hazard is Hazard.WAR else _pipe(consumer.timing_key)
+        role = "" if hazard is Hazard.WAR else role
+        return self._floor.get((hazard, file_of(register), producer.timing_key, producer_role, pipe, role), 0)
 
     def spacing(self, first: Instruction) -> int | None:
         """Cycles from an instruction to the next one in its pipe, dependent or not."""
@@ -131,8 +146,8 @@ def read_rows(lines: Iterable[str], source: str) -> list[Row]:
             rows.append(
                 Row(
                     int(line["arch"]), Hazard(line["hazard"]), line["file"], line["producer"], line["producer_role"],
-                    line["consumer"], line["consumer_role"], int(line["distance"]), int(line["pairs"]),
-                    int(line["at_minimum"]), line["witness"],
+                    line["consumer"], line["consumer_role"], int(line["distance"]), int(line["smallest"]),
+                    int(line["pairs"]), int(line["supporting"]), line["witness"],
                 )
             )  # fmt: skip
         except (ValueError, TypeError) as error:

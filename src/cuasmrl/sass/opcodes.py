@@ -68,12 +68,14 @@ class Widths(StrEnum):
     CONVERT = "by the two type modifiers"
     MEMORY = "data by .64/.128, address by space"
     MATRIX_LOAD = "data by the matrix count"
+    MATRIX_MOVE = "a pair when bytes come out of nibbles"
     MMA = "by the shape in the mnemonic"
     WARPGROUP_MMA = "accumulators by N, descriptors of four"
     PACKED = "pairs unless marked .F32"
     SPECIAL_TO_REGISTER = "a pair unless .32"
     TENSOR_MEMORY = "data by .xN"
     TENSOR_COPY = "coordinates by dimension"
+    BULK_COPY = "addresses by space"
     TENSOR_CORE = "descriptor pairs"
     MBARRIER = "pairs with .64 and TRANS64"
     CODE_ADDRESS = "pairs for code addresses"
@@ -156,7 +158,7 @@ _DECLARATIONS = [
     *_many("MUFU POPC FLO BREV", Pipe.XU, variable=ALL_ARCHS, queue="xu"),
     *_many("F2F F2I I2F FRND", Pipe.XU, variable=ALL_ARCHS, queue="xu", widths=Widths.CONVERT),
     # tensor cores
-    *_many("HMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
+    *_many("HMMA BMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
     *_many("IMMA", Pipe.TENSOR, variable=frozenset((75, 100, 103, 110)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
     *_many("QMMA OMMA", Pipe.TENSOR, widths=Widths.MMA, keyed_by=("*",)),
     *_pinned("HGMMA IGMMA QGMMA BGMMA", Pipe.ASYNC, shape=Shape.RESULT, widths=Widths.WARPGROUP_MMA),
@@ -167,8 +169,9 @@ _DECLARATIONS = [
     *_pinned("STTM", Pipe.ASYNC, variable=ALL_ARCHS, queue="tmem", widths=Widths.TENSOR_MEMORY),
     *_pinned("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", Pipe.ASYNC, widths=Widths.TENSOR_COPY,
              variable=ALL_ARCHS, queue="async"),
-    *_pinned("UBLKCP UBLKRED UBLKPF", Pipe.ASYNC, widths=Widths.TENSOR_COPY, variable=ALL_ARCHS, queue="async"),
+    *_pinned("UBLKCP UBLKRED UBLKPF", Pipe.ASYNC, widths=Widths.BULK_COPY, variable=ALL_ARCHS, queue="async"),
     *_pinned("SYNCS", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="shared", widths=Widths.MBARRIER),
+    *_pinned("STAS", Pipe.ASYNC, variable=ALL_ARCHS, queue="shared", widths=Widths.MEMORY),
     # uniform datapath
     *_many("UIADD3 USEL UMOV", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
     *_many("ULOP3 USHF ULEA UPRMT USGXT UFLO UPOPC UBREV UBMSK UVIMNMX UVIADD UVIMNMX3 UIABS", Pipe.UNIFORM),
@@ -188,6 +191,7 @@ _DECLARATIONS = [
     *_load("LDCU", "uniform constant", None),
     *_many("SHFL", Pipe.MEMORY, variable=ALL_ARCHS, queue="shared", warp_wide=True),
     *_many("MATCH", Pipe.MEMORY, variable=ALL_ARCHS, queue="match", widths=Widths.SIZED_SOURCE, warp_wide=True),
+    *_many("MOVM", Pipe.MEMORY, variable=ALL_ARCHS, queue="movm", widths=Widths.MATRIX_MOVE, warp_wide=True),
     *_many("REDUX", Pipe.MEMORY, variable=ALL_ARCHS, queue="xu", warp_wide=True),
     *_many("B2R", Pipe.MEMORY, variable=ALL_ARCHS, queue="barrier", order=Order.SYNC),
     *_many("QSPC", Pipe.MEMORY, variable=ALL_ARCHS, queue="global"),

@@ -28,8 +28,7 @@ _MMA_SHAPES = {"884": (8, 8, 4), "1684": (16, 8, 4), "1688": (16, 8, 8), "16816"
                "8832": (8, 8, 32), "88128": (8, 8, 128)}  # fmt: skip
 _SPELLED_SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
 _WARPGROUP_SHAPE = re.compile(r"64x(\d+)x\d+")
-_ELEMENT_BITS = {"F64": 64, "F32": 32, "TF32": 32, "F16": 16, "BF16": 16, "S8": 8, "U8": 8, "S4": 4, "U4": 4, "B1": 1,
-                 "E4M3": 8, "E5M2": 8, "E3M2": 8, "E2M3": 8, "E2M1": 8, "E2M1x4": 4}  # fmt: skip
+_ELEMENT_BITS = {"F32": 32, "TF32": 32, "F16": 16, "BF16": 16, "S8": 8, "U8": 8, "S4": 4, "U4": 4}
 
 
 def widths_of(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
@@ -102,26 +101,41 @@ def _matrix_load(opcode: Opcode, modifiers: Modifiers, operands: Operands, desti
     return _registers(operands, count * (2 if "MT1616" in modifiers else 1))
 
 
+def _matrix_move(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    return [2 if "U4TO8" in modifiers or "S4TO8" in modifiers else 1, 1]
+
+
 def _mma(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     """Registers of a fragment = rows x columns x bits / (32 lanes x 32 bits)."""
     rows, columns, depth = _mma_shape(modifiers)
+    a_bits, b_bits, accumulator_bits = _mma_bits(opcode, modifiers)
+    sparse = "SP" in modifiers
+    accumulator = rows * columns * accumulator_bits // 1024
+    a = rows * depth * a_bits // 1024 // (2 if sparse else 1)
+    b = depth * columns * b_bits // 1024
+    # Behind the addend follow the sparsity pattern and scale factors; with both they share a pair.
+    extra = 2 if sparse and "SF" in modifiers else 1
+    return [accumulator, a, b, accumulator, extra, *[1] * len(operands)][: len(operands)]
+
+
+def _mma_bits(opcode: Opcode, modifiers: Modifiers) -> tuple[int, int, int]:
+    """Bits per element of A, B and the accumulator."""
     types = [m for m in modifiers if m in _ELEMENT_BITS]
-    if opcode.name == "DMMA":
-        a_bits = b_bits = accumulator = 64
-    elif opcode.name == "IMMA":
-        a_bits, b_bits, accumulator = (*(_ELEMENT_BITS[t] for t in (types[0], types[-1])), 32)
-    elif opcode.name == "HMMA":
-        a_bits = b_bits = 32 if "TF32" in types else 16
-        accumulator = 16 if types and types[0] == "F16" else 32
-    else:
-        inputs = [t for t in types if t.startswith("E")]
-        a_bits, b_bits = _ELEMENT_BITS[inputs[0]], _ELEMENT_BITS[inputs[-1]]
-        accumulator = 16 if "F16" in types else 32
-    sizes = (rows * columns * accumulator, rows * depth * a_bits, depth * columns * b_bits, rows * columns * accumulator)
-    if "SP" in modifiers:
-        sizes = (sizes[0], sizes[1] // 2, sizes[2], sizes[3])
-    registers = [max(1, size // 1024) for size in sizes]
-    return [registers[i] if i < 4 else 1 for i in range(len(operands))]
+    match opcode.name:
+        case "DMMA":
+            return 64, 64, 64
+        case "BMMA":
+            return 1, 1, 32
+        case "IMMA":
+            return _ELEMENT_BITS[types[0]], _ELEMENT_BITS[types[-1]], 32
+        case "HMMA":
+            inputs = 32 if "TF32" in types else 16
+            return inputs, inputs, 16 if types[0] == "F16" else 32
+        case "OMMA":
+            return 4, 4, 32
+        case _:
+            # QMMA: every element takes a byte, narrower ones too.
+            return 8, 8, 16 if "F16" in types else 32
 
 
 def _mma_shape(modifiers: Modifiers) -> tuple[int, int, int]:
@@ -138,17 +152,13 @@ def _warpgroup_mma(opcode: Opcode, modifiers: Modifiers, operands: Operands, des
     if columns is None:
         raise UnknownForm(f"no matrix shape among .{'.'.join(modifiers)}")
     accumulator = columns // 4 if "F16" in modifiers[:2] and "F32" not in modifiers else columns // 2
-    widths = []
-    for position, operand in enumerate(operands):
-        if operand.kind is Kind.ADDRESS:
-            widths.append(4)
-        elif operand.is_predicate:
-            widths.append(1)
-        elif position == 1 and operand.kind is Kind.REGISTER:
-            widths.append(4)
-        else:
-            widths.append(accumulator)
-    return widths
+    widths = [accumulator]
+    # Operands: D, A unless it comes through the descriptor, descriptor of four registers, C, sparsity pattern.
+    kinds = [operand.kind for operand in operands]
+    descriptor = kinds.index(Kind.ADDRESS)
+    widths += [4] * descriptor
+    widths += [accumulator if not o.is_predicate else 1 for o in operands[descriptor + 1 : descriptor + 2]]
+    return [*widths, *[1] * len(operands)][: len(operands)]
 
 
 def _packed(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
@@ -159,27 +169,48 @@ def _special(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinati
     return [1 if "32" in modifiers else 2] * len(operands)
 
 
+_LANE_SHAPE = {"16dp128bit": 2, "16dp256bit": 4}
+
+
 def _tensor_memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
-    width = next((int(m[1:]) for m in modifiers if re.fullmatch(r"x\d+", m)), 1)
-    return _registers(operands, width)
+    """.xN repeats a pattern of one register, or of more where the pattern is wider than 64 bits."""
+    repeat = next((int(m[1:]) for m in modifiers if re.fullmatch(r"x\d+", m)), 1)
+    return _registers(operands, repeat * max((_LANE_SHAPE.get(m, 1) for m in modifiers), default=1))
 
 
 def _tensor_copy(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
-    """The first address holds pointers and coordinates, the second a descriptor pair."""
-    dimensions = next((int(m[0]) for m in modifiers if re.fullmatch(r"[1-5]D", m)), 1)
-    first = dimensions + (2 if opcode.name == "UTMALDG" else 1)
-    return [first if i == 0 else 2 for i in range(len(operands))]
+    """The first address holds pointers and coordinates, the second that of the tensor map."""
+    dimensions = next((int(m[0]) for m in modifiers if re.fullmatch(r"[1-5]D", m)), 0)
+    pointers = {"UTMALDG": 2, "UTMASTG": 1, "UTMAREDG": 1, "UTMAPF": 0, "UTMACCTL": 2, "UTMACMDFLUSH": 0}
+    first = pointers[opcode.name] + dimensions
+    return [first if i == 0 else 2 if o.kind is Kind.ADDRESS else 1 for i, o in enumerate(operands)]
+
+
+def _bulk_copy(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """`UBLKCP.S.G [to], [from], size`: a pair is a global address, or a shared one with its mbarrier."""
+    source_shared = modifiers[1:2] == ("S",)
+    widths = [2 if o.kind is Kind.ADDRESS else 1 for o in operands]
+    if source_shared:
+        widths[1] = 1
+    return widths
 
 
 def _tensor_core(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
-    return [2 if o.space == "gdesc" else 1 for o in operands]
+    """Behind the instruction descriptor follow scale factors (a pair) and the mask of disabled lanes."""
+    spaces = [o.space for o in operands]
+    behind = spaces.index("idesc") if "idesc" in spaces else len(operands)
+    mask = 8 if "2CTA" in modifiers else 2 if "WS" in modifiers else 4
+    widths = [2 if o.space == "gdesc" else 1 for o in operands]
+    for i in range(behind + 1, len(operands)):
+        widths[i] = 2 if spaces[i] == "tmem" else 1 if operands[i].is_predicate else mask
+    return widths
 
 
 def _mbarrier(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     """The barrier's 64-bit state is a pair; an arrival with .TRANS64 answers with it."""
     result = 2 if {"64", "TRANS64"} & set(modifiers) else 1
     source = 2 if "64" in modifiers else 1
-    return [result if i < destinations else source for i in range(len(operands))]
+    return [*_registers(operands[:destinations], result), *_registers(operands[destinations:], source)]
 
 
 def _code_address(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
@@ -198,12 +229,14 @@ _RULES: dict[Widths, Rule] = {
     Widths.CONVERT: _convert,
     Widths.MEMORY: _memory,
     Widths.MATRIX_LOAD: _matrix_load,
+    Widths.MATRIX_MOVE: _matrix_move,
     Widths.MMA: _mma,
     Widths.WARPGROUP_MMA: _warpgroup_mma,
     Widths.PACKED: _packed,
     Widths.SPECIAL_TO_REGISTER: _special,
     Widths.TENSOR_MEMORY: _tensor_memory,
     Widths.TENSOR_COPY: _tensor_copy,
+    Widths.BULK_COPY: _bulk_copy,
     Widths.TENSOR_CORE: _tensor_core,
     Widths.MBARRIER: _mbarrier,
     Widths.CODE_ADDRESS: _code_address,

@@ -65,17 +65,22 @@ def _successors(
         case "RET":
             return [*fall_through, *returns]
         case "BSYNC":
-            # Lanes that wait at a BSYNC go on where their BSSY said.
-            barriers = {r.register for r in last.uses}
-            return [following, *(i.target // WORD_BYTES for i in instructions
-                                 if i.opcode == "BSSY" and i.target is not None
-                                 and barriers & {d.register for d in i.defs})]  # fmt: skip
+            return _reconvergence(instructions, last)
         case "BRX" | "BRXU" | "JMX" | "JMXU":
             recorded = tables.get(last.address)
             return [*fall_through, *([t // WORD_BYTES for t in recorded] if recorded else starts)]
         case "CALL" if not target:
             return [following]
     return [*fall_through, *target]
+
+
+def _reconvergence(instructions: tuple[Instruction, ...], last: Instruction) -> list[int]:
+    """Lanes that wait at a BSYNC go on where their BSSY said, which compilers place right behind it."""
+    barriers = {access.register for access in last.uses}
+    targets = {i.target // WORD_BYTES for i in instructions
+               if i.opcode == "BSSY" and i.target is not None and barriers & {d.register for d in i.defs}}  # fmt: skip
+    following = last.index + 1
+    return [following] if following in targets else [following, *targets]
 
 
 def _may_fall_through(instruction: Instruction) -> bool:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from cuasmrl.sass import Access, Distances, Hazard, Instruction, Order
 from cuasmrl.schedule.blocks import Block
+from cuasmrl.schedule.scoreboards import is_read_late
 
-HORIZON = 64
-"""No fixed latency is longer; beyond it nothing has to be kept."""
+HORIZON = 96
+"""No fixed latency comes near it; beyond it nothing has to be kept."""
 
 
 @dataclass
@@ -80,10 +81,11 @@ def _leave(block: Block, code: Sequence[Instruction], times: Sequence[int], entr
             written = {a.register for a in instruction.defs}
             for key in [key for key in state if key.access.register in written]:
                 del state[key]
-        if elapsed < HORIZON and not instruction.is_variable and not instruction.never_executes:
-            for is_read, accesses in ((False, instruction.defs), (True, instruction.uses)):
-                for access in accesses:
-                    state[_Earlier(i, access, is_read)] = elapsed
+        if elapsed < HORIZON and not instruction.never_executes:
+            if not instruction.is_variable:
+                state |= {_Earlier(i, access, False): elapsed for access in instruction.defs}
+            early = (a for a in instruction.uses if not is_read_late(instruction, a.register))
+            state |= {_Earlier(i, access, True): elapsed for access in early}
     return state
 
 

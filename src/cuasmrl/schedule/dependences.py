@@ -8,7 +8,16 @@ from enum import StrEnum
 from cuasmrl.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction, Order
 from cuasmrl.schedule.boundaries import HORIZON, Boundaries, is_pause
 from cuasmrl.schedule.memory import AddressBook
-from cuasmrl.schedule.scoreboards import Outstanding, State, finished, issue, raised_boards, registers_of
+from cuasmrl.schedule.scoreboards import (
+    State,
+    finished,
+    is_read_late,
+    issue,
+    raised_boards,
+    reads_in_order,
+    registers_of,
+    same_queue,
+)
 
 
 class Reason(StrEnum):
@@ -103,7 +112,8 @@ def _register_edge(
     graph: Graph, hazard: Hazard, p: int, earlier: Access, c: int, access: Access, pauses: list[int], originals: Originals
 ) -> None:
     producer, consumer = originals.code[p], originals.code[c]
-    if producer.is_variable:
+    late = is_read_late(producer, access.register) if hazard is Hazard.WAR else producer.is_variable
+    if late:
         graph.add(p, c, 0, Reason.REGISTER)
         return
     distance = originals.distance(p, c)
@@ -196,7 +206,7 @@ def _scoreboard_edges(
     shelters: dict[tuple[int, bool], list[tuple[int, int]]] = defaultdict(list)
     for i in order:
         instruction = code[i]
-        for key in finished(state, instruction, control[i]):
+        for key in finished(state, instruction, control[i], code):
             bits = sum(1 << k for k in state[key] if control[i].wait_mask >> k & 1)
             for register in registers_of(code[key.index], key):
                 shelters[register, key.is_read].append((i, bits))
@@ -236,18 +246,18 @@ def _unprotected_edges(
         hit = registers & (writes if key.is_read else writes | reads)
         if not hit or key.index not in here or key.index == instruction.index:
             continue
-        if in_order(originals.code[key.index], instruction, key, bool(registers & reads)):
+        if in_order(originals.code[key.index], instruction, key.is_read, bool(registers & reads)):
             graph.add(key.index, instruction.index, 0, Reason.QUEUE)
         else:
             distance = originals.distance(key.index, instruction.index)
             graph.add(key.index, instruction.index, min(max(distance, 0), HORIZON), Reason.SCOREBOARD)
 
 
-def in_order(earlier: Instruction, later: Instruction, key: Outstanding, reads: bool) -> bool:
+def in_order(earlier: Instruction, later: Instruction, is_read: bool, reads_result: bool) -> bool:
     """Does the queue itself keep these two apart? A read of a result is never covered."""
-    if earlier.declaration is None or later.declaration is None or (reads and not key.is_read):
-        return False
-    return bool(earlier.declaration.queue) and earlier.declaration.queue == later.declaration.queue
+    if is_read:
+        return reads_in_order(earlier, later)
+    return not reads_result and same_queue(earlier, later)
 
 
 def _pause_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals) -> None:

@@ -15,6 +15,7 @@ from cuasmrl.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass import ANY, Access, Hazard, Instruction, Listing, Order, Row, disassemble, file_of
 from cuasmrl.schedule.blocks import Block, control_flow
+from cuasmrl.schedule.scoreboards import is_read_late
 
 HORIZON = 64
 """Pairs farther apart than this say nothing about a minimum."""
@@ -40,7 +41,7 @@ class _Evidence:
             supported += self.counts[distance]
             if supported >= SUPPORT:
                 break
-        return Row(*key, distance, sum(self.counts.values()), supported, self.places[distance])
+        return Row(*key, distance, min(self.counts), sum(self.counts.values()), supported, self.places[distance])
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,11 @@ def mine(directory: str | Path, progress: Callable[[int, int], None] | None = No
     evidence: dict[_Key, _Evidence] = defaultdict(_Evidence)
     instructions = 0
     for done, path in enumerate(files, 1):
-        for name, listing in disassemble(Cubin.load(path)).items():
+        listings = disassemble(Cubin.load(path))
+        for name, listing in listings.items():
             instructions += len(listing.instructions)
             place = path.relative_to(root).with_suffix("").as_posix()
-            mine_listing(listing, place if len(name) < 2 else f"{place}:{name}", evidence)
+            mine_listing(listing, place if len(listings) == 1 else f"{place}:{name}", evidence)
         if progress:
             progress(done, len(files))
     rows = tuple(evidence[key].row(key) for key in sorted(evidence))
@@ -82,7 +84,7 @@ _Observation = tuple[_Key, int, Instruction, Instruction]
 
 
 def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Iterator[_Observation]:
-    times, pauses = _clock(code)
+    times, pauses = stall_clock(code)
     writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     last_in_pipe: dict[str, int] = {}
@@ -101,7 +103,7 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
             for access in accesses:
                 for i, earlier in table[access.register]:
                     producer = code[i]
-                    if times[j] - times[i] <= HORIZON and pauses[j] == pauses[i] and _together(producer, consumer):
+                    if times[j] - times[i] <= HORIZON and pauses[j] == pauses[i] and mutually_executed(producer, consumer):
                         file = file_of(access.register).value
                         key = _pooled(arch, hazard, producer, file, earlier.role)
                         if hazard is not Hazard.WAR:
@@ -131,19 +133,19 @@ def _record(
     writers: dict[int, list[tuple[int, Access]]],
     readers: dict[int, list[tuple[int, Access]]],
 ) -> None:
-    """Only fixed-latency instructions become producers: the others are protected by scoreboards."""
+    """Results of variable latency and sources read late are protected by scoreboards, not by distance."""
     for access in instruction.defs:
         if not instruction.is_conditional:
             writers[access.register].clear()
             readers[access.register].clear()
         if not instruction.is_variable:
             writers[access.register].append((j, access))
-    if not instruction.is_variable:
-        for access in instruction.uses:
+    for access in instruction.uses:
+        if not is_read_late(instruction, access.register):
             readers[access.register].append((j, access))
 
 
-def _clock(code: tuple[Instruction, ...]) -> tuple[list[int], list[int]]:
+def stall_clock(code: tuple[Instruction, ...]) -> tuple[list[int], list[int]]:
     """Issue times by stall counts alone, and how many pauses of unknown length came before or at each."""
     times, pauses, time, pause = [], [], 0, 0
     for instruction in code:
@@ -162,7 +164,7 @@ def _blocks(instruction: Instruction) -> bool:
     return instruction.opcode in _BLOCKING
 
 
-def _together(producer: Instruction, consumer: Instruction) -> bool:
+def mutually_executed(producer: Instruction, consumer: Instruction) -> bool:
     """Could both execute? Two different guards may exclude each other."""
     if producer.never_executes:
         return False

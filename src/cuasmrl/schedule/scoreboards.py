@@ -2,13 +2,15 @@
 
 The machine behind it: six counters; an instruction raises its write barrier until its result is
 written and its read barrier until its sources are read; waiting means waiting for zero. Instructions of
-one in-order queue finish in order, so a barrier of a later one also announces the earlier ones.
+one in-order queue finish in order, so a barrier of a later one also announces the earlier ones. The memory
+pipe reads its source registers in order throughout, whatever the queue; predicates and uniform registers
+are read at issue.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuasmrl.sass import GUARD, Control, Instruction
+from cuasmrl.sass import Control, File, Instruction, Pipe, file_of
 from cuasmrl.schedule.blocks import Block
 
 
@@ -26,25 +28,46 @@ State = dict[Outstanding, Guards]
 
 
 def registers_of(instruction: Instruction, outstanding: Outstanding) -> frozenset[int]:
-    """Guards are read at issue, so only data and address registers can still be unread."""
     if outstanding.is_read:
-        return frozenset(a.register for a in instruction.uses if a.role != GUARD)
+        return frozenset(a.register for a in instruction.uses if is_read_late(instruction, a.register))
     return frozenset(a.register for a in instruction.defs)
+
+
+def is_read_late(instruction: Instruction, register: int) -> bool:
+    """May the instruction still have to read this source when the next ones issue?"""
+    return instruction.is_variable and file_of(register) is File.R
+
+
+def reads_in_order(first: Instruction, second: Instruction) -> bool:
+    """Does the first read its sources before the second touches any register?"""
+    one, other = first.declaration, second.declaration
+    if one is None or other is None:
+        return False
+    return one.pipe is other.pipe is Pipe.MEMORY or same_queue(first, second)
+
+
+def same_queue(first: Instruction, second: Instruction) -> bool:
+    one, other = first.declaration, second.declaration
+    return one is not None and other is not None and bool(one.queue) and one.queue == other.queue
 
 
 def raised_boards(control: Control) -> list[int]:
     return [k for k in (control.write_barrier, control.read_barrier) if k is not None]
 
 
-def finished(state: State, instruction: Instruction, control: Control) -> list[Outstanding]:
-    """What an instruction's waits guarantee to be over when it issues."""
+def finished(state: State, instruction: Instruction, control: Control, code: Sequence[Instruction]) -> list[Outstanding]:
+    """What is guaranteed to be over when an instruction has issued, by its waits or by its nature."""
     done = set(control.waits)
     depbar = instruction.depbar
     if depbar is not None:
         done |= set(depbar[2])
+    # A block-wide barrier passes through the memory pipe behind all earlier accesses.
+    drains = instruction.opcode == "BAR" and "ARV" not in instruction.modifiers
     return [
         key for key, guards in state.items()
-        if any(k in guards for k in done) or (depbar is not None and guards.get(depbar[0], -1) >= depbar[1])
+        if any(k in guards for k in done)
+        or (depbar is not None and guards.get(depbar[0], -1) >= depbar[1])
+        or (drains and key.is_read and reads_in_order(code[key.index], instruction))
     ]  # fmt: skip
 
 
@@ -55,18 +78,16 @@ def issue(state: State, instruction: Instruction, control: Control, code: Sequen
             if k in guards:
                 guards[k] += 1
     covered = []
-    queue = instruction.declaration.queue if instruction.declaration else ""
-    if queue:
-        for key, guards in state.items():
-            other = code[key.index].declaration
-            if other is None or other.queue != queue:
-                continue
-            boards = [control.write_barrier, control.read_barrier if key.is_read else None]
-            for k in boards:
-                if k is not None:
-                    if not guards:
-                        covered.append(key)
-                    guards[k] = 0
+    for key, guards in state.items():
+        if key.is_read:
+            follows, boards = reads_in_order(code[key.index], instruction), raised_boards(control)
+        else:
+            follows = same_queue(code[key.index], instruction)
+            boards = [] if control.write_barrier is None else [control.write_barrier]
+        if follows and boards:
+            if not guards:
+                covered.append(key)
+            guards |= dict.fromkeys(boards, 0)
     if instruction.is_variable:
         own = [control.write_barrier], [control.read_barrier, control.write_barrier]
         for is_read, boards in enumerate(own):
@@ -90,7 +111,7 @@ def at_entry(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[State
         number = work.pop()
         state = {key: dict(guards) for key, guards in (entry[number] or {}).items()}
         for instruction in code[blocks[number].start : blocks[number].end]:
-            for key in finished(state, instruction, instruction.control):
+            for key in finished(state, instruction, instruction.control, code):
                 del state[key]
             issue(state, instruction, instruction.control, code)
         for successor in blocks[number].successors:

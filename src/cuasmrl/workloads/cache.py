@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cuasmrl.errors import CuasmrlError
 from cuasmrl.workloads.model import BuiltKernel, Parameter
 
 FORMAT = 1
@@ -54,10 +55,16 @@ def save(key: str, built: BuiltKernel) -> None:
     cubin: bytes = record.pop("cubin")
     record["sha256"] = hashlib.sha256(cubin).hexdigest()
     entry = _entry(key)
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    # The record names the cubin's digest, so writing it last is what publishes the entry.
-    _write(entry.with_suffix(".cubin"), cubin)
-    _write(entry, json.dumps(record, indent=1, sort_keys=True).encode())
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        # The record names the cubin's digest, so writing it last is what publishes the entry.
+        _write(entry.with_suffix(".cubin"), cubin)
+        _write(entry, json.dumps(record, indent=1, sort_keys=True).encode())
+    except OSError as error:
+        raise CuasmrlError(
+            f"The cache {cache_directory()} cannot be written ({error.strerror}); "
+            "point CUASMRL_CACHE_DIR to a directory that can."
+        ) from error
 
 
 def _entry(key: str) -> Path:

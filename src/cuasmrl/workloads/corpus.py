@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,13 @@ def build_corpus(
         for config in workload.configs
         if configs is None or config.name in configs
     ]
+    unknown = set(configs or ()) - {config.name for workload in chosen for config in workload.configs}
+    if unknown:
+        raise CuasmrlError(f"None of the chosen workloads has a config named {', '.join(sorted(unknown))}.")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CuasmrlError(f"The corpus {directory} cannot be written ({error.strerror}).") from error
     entries: list[CorpusEntry] = []
 
     def settle(entry: CorpusEntry) -> None:
@@ -69,7 +77,12 @@ def build_corpus(
             else:
                 tasks.append(pool.submit(_build_one, directory, workload.name, config.name, arch))
         for task in as_completed(tasks):
-            settle(task.result())
+            try:
+                settle(task.result())
+            except BrokenProcessPool:
+                raise CuasmrlError(
+                    "A compiler process died, perhaps for lack of memory; try fewer jobs."
+                ) from None
     ordered = sorted(entries, key=lambda entry: (entry.arch, entry.workload, entry.config))
     return Corpus(
         tuple(entry for entry in ordered if entry.path is not None),

@@ -138,7 +138,7 @@ def no_constants(sizes: Sizes, config: Config) -> Mapping[str, Constant]:
     return {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Workload:
     """A kernel people really run, with everything needed to compile, launch and judge it."""
 
