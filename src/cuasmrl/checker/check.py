@@ -9,7 +9,7 @@ from cuasmrl.checker.fields import field_faults
 from cuasmrl.checker.latency import Latencies, Spacings
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
-from cuasmrl.checker.program import Arrangement, Edge, Program, arrange, as_compiled
+from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
 from cuasmrl.checker.scoreboards import unprotected
 from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
 from cuasmrl.cubin import WORD_BYTES, Cubin
@@ -38,7 +38,9 @@ class Checker:
         self.original = original
         self.table = distances(original.arch) if table is None else table
         found = disassemble(original) if listings is None else listings
-        self._kernels = [_KernelProof(_listing(original, found, k.name), self.table) for k in original.kernels]
+        self._kernels = [
+            _KernelProof(_listing(original, found, k.name), self.table) for k in original.kernels
+        ]
 
     def check(self, candidate: Cubin) -> Certificate:
         if candidate.arch != self.original.arch:
@@ -62,7 +64,11 @@ class Checker:
 def _listing(original: Cubin, listings: Mapping[str, Listing], name: str) -> Listing:
     """A listing handed in must be one of these very words."""
     listing, kernel = listings.get(name), original.kernel(name)
-    if listing is None or listing.kernel != kernel or tuple(i.word for i in listing.instructions) != kernel.words:
+    if (
+        listing is None
+        or listing.kernel != kernel
+        or tuple(i.word for i in listing.instructions) != kernel.words
+    ):
         raise CuasmrlError(f"{original.source}: the listing given for kernel {name} is not one of this cubin")
     return listing
 
@@ -157,7 +163,9 @@ class _KernelProof:
 
     @cached_property
     def _static_counts(self) -> Counter[str]:
-        counts: Counter[str] = Counter(instructions=len(self.program.instructions), blocks=len(self.program.blocks))
+        counts: Counter[str] = Counter(
+            instructions=len(self.program.instructions), blocks=len(self.program.blocks)
+        )
         for edge in self.program.edges:
             variable = self.program.instructions[edge.producer].is_variable
             counts[f"{edge.hazard} {'scoreboard' if variable else 'distance'}"] += 1
@@ -168,10 +176,8 @@ class _KernelProof:
 
     @cached_property
     def digest(self) -> str:
-        """Over the distances relied on, not the whole table: a new row elsewhere leaves the proof valid."""
+        """Over the answers for this kernel, not the whole table: a row for another opcode changes no proof."""
         relied = [str(self.latencies.required(edge)) for edge in self.latencies.edges]
-        relied += [str(self.table.minimum_stall(i)) for i in self.program.instructions]
+        for i in self.program.instructions:
+            relied.append(f"{self.table.minimum_stall(i)} {self.table.spacing(i)} {self.table.release(i)}")
         return hashlib.sha256(" ".join(relied).encode()).hexdigest()
-
-
-__all__ = ["VERSION", "Certificate", "Checker", "Edge", "Refusal", "check"]

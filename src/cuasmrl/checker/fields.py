@@ -22,7 +22,9 @@ def field_faults(program: Program, candidate: Arrangement, table: Distances) -> 
         if old.wait_mask & ~new.wait_mask and i.order in (Order.SYNC, Order.PINNED):
             # Such a wait may stand for memory that has to be settled, which no register shows.
             yield Fault(
-                Rule.BARRIER, i.index, f"{{c}} must wait for {_boards(old.waits)}, not only {_boards(new.waits)}"
+                Rule.BARRIER,
+                i.index,
+                f"{{c}} must wait for {_boards(old.waits)}, not only {_boards(new.waits)}",
             )
         fault = new.encoding_fault()
         if new != old and fault is not None:
@@ -31,7 +33,11 @@ def field_faults(program: Program, candidate: Arrangement, table: Distances) -> 
         needed = old.stall if least is None else min(old.stall, least)
         if new.stall < needed:
             yield Fault(
-                Rule.STALL, i.index, f"{{c}} must stall {needed} cycles, not {new.stall}", needed=needed, found=new.stall
+                Rule.STALL,
+                i.index,
+                f"{{c}} must stall {needed} cycles, not {new.stall}",
+                needed=needed,
+                found=new.stall,
             )
         yield from _reuse_faults(program, candidate, i.index)
 

@@ -43,7 +43,20 @@ def blocks_of(listing: Listing) -> tuple[Block, ...]:
             blocks.append(Block(start, end, tuple(sorted({number[t] for t in targets if t in number}))))
         return tuple(blocks)
 
-    return graph(_reconvergence(instructions, graph({})))
+    # Each round only removes edges, and may let the next one see that more cannot be taken.
+    blocks = graph({})
+    while (refined := graph(_reconvergence(instructions, blocks))) != blocks:
+        blocks = refined
+    return blocks
+
+
+def leaves_kernel(instructions: tuple[Instruction, ...]) -> int | None:
+    """A call or return whose other end is not in this kernel, so that paths through it are not known."""
+    called = any(i.opcode == "CALL" for i in instructions)
+    for i in instructions:
+        if (i.opcode == "CALL" and i.target is None) or (i.opcode == "RET" and not called):
+            return i.index
+    return None
 
 
 def _ends_block(i: Instruction) -> bool:
@@ -81,12 +94,13 @@ def _reconvergence(instructions: tuple[Instruction, ...], blocks: tuple[Block, .
     """Where a warp goes on after BSYNC: to the target of each BSSY of that barrier that reaches it.
 
     `blocks` may have too many edges, which here only gives too many targets. Nothing is claimed where a
-    barrier register is also written by other means, or where no BSSY is found.
+    barrier register is also written by other means (BMOV), or where no BSSY is found.
     """
-    if any(i.opcode == "BMOV" for i in instructions):
+    if any(i.opcode == "BMOV" and i.text.split()[-2].startswith("B") for i in instructions):
         return {}
     barriers = [
-        [i for i in instructions[block.start : block.end] if i.opcode in ("BSSY", "BSYNC")] for block in blocks
+        [i for i in instructions[block.start : block.end] if i.opcode in ("BSSY", "BSYNC")]
+        for block in blocks
     ]
     found: dict[int, set[int]] = {}
     for number, inside in enumerate(barriers):

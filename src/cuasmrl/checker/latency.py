@@ -51,7 +51,9 @@ class Latencies:
         start = np.array(original.start)
         required = np.array([self.required(edge) for edge in self.edges], dtype=np.intp)
         self._needed = np.minimum(required, start[self._consumers] - start[self._producers])
-        waits = np.array([self._waits_between(edge.producer, edge.consumer) for edge in self.edges], dtype=bool)
+        waits = np.array(
+            [self._waits_between(edge.producer, edge.consumer) for edge in self.edges], dtype=bool
+        )
         self._alone = np.where(waits, required, 0)
         """Distance from which on no wait has to help; 0 where none did."""
 
@@ -190,7 +192,9 @@ class Latencies:
             yield _too_close(edge, needed, distance)
         elif distance < required:
             head = self.program.blocks[self.program.block_of[consumer]].start
-            if elapsed.lost or self._lost(candidate, self._waiters_between(head - 1, consumer), None, consumer):
+            if elapsed.lost or self._lost(
+                candidate, self._waiters_between(head - 1, consumer), None, consumer
+            ):
                 yield _wait_lost(edge, required, distance)
 
 

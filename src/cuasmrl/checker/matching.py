@@ -38,11 +38,15 @@ def match_words(program: Program, words: list[bytes]) -> list[int] | Fault:
 def _misplaced(place: int, is_known: bool, rule: Rule) -> Fault:
     where = f"at {WORD_BYTES * place:#06x}"
     if not is_known:
-        return Fault(Rule.WORD, place, f"the word {where} is no instruction of the original; {{c}} stood there")
+        return Fault(
+            Rule.WORD, place, f"the word {where} is no instruction of the original; {{c}} stood there"
+        )
     if rule is Rule.PINNED:
         return Fault(rule, place, f"{{c}} must keep its place, but another instruction stands {where}")
     return Fault(
-        rule, place, f"the instruction {where} came from another block or across a pinned one; {{c}} stood there"
+        rule,
+        place,
+        f"the instruction {where} came from another block or across a pinned one; {{c}} stood there",
     )
 
 
@@ -63,7 +67,10 @@ def padding_faults(program: Program, candidate: Arrangement) -> Iterator[Fault]:
             after = _queue_before(program, candidate.order[block.start : position[padded]])
             if before != after:
                 yield Fault(
-                    Rule.PADDING, padded, f"the slots in front of {{c}} must be {' '.join(before)}", dummy.index
+                    Rule.PADDING,
+                    padded,
+                    f"the slots in front of {{c}} must be {' '.join(before)}",
+                    dummy.index,
                 )
 
 
@@ -81,13 +88,21 @@ def _queue_before(program: Program, indices: list[int]) -> list[str]:
 def record_faults(program: Program, candidate: Arrangement, data: bytes) -> Iterator[Fault]:
     """Every offset that names an instruction has followed it."""
     kernel = program.kernel
-    if not candidate.is_original_order and (kernel.unknown_records() or kernel.has_relocations):
-        moved = next(i for place, i in enumerate(candidate.order) if place != i)
+    changed = next((i for place, i in enumerate(candidate.order) if place != i), None)
+    if changed is not None and (kernel.unknown_records() or kernel.has_relocations):
         what = "relocations" if kernel.has_relocations else "records of unknown meaning"
-        yield Fault(Rule.RECORD, moved, f"{{c}} moved, but the kernel has {what} that may name it")
+        yield Fault(Rule.RECORD, changed, f"{{c}} moved, but the kernel has {what} that may name it")
+    if program.leaves_kernel is not None:
+        for i in program.instructions:
+            if candidate.position[i.index] != i.index or candidate.controls[i.index] != i.control:
+                message = "{c} changed, but {p} leads to code outside this kernel, where nothing is known"
+                yield Fault(Rule.RECORD, i.index, message, program.leaves_kernel)
     for slot, old in kernel.record_offsets().items():
         instruction = old // WORD_BYTES
-        found, needed = int.from_bytes(data[slot : slot + 4], "little"), WORD_BYTES * candidate.position[instruction]
+        found, needed = (
+            int.from_bytes(data[slot : slot + 4], "little"),
+            WORD_BYTES * candidate.position[instruction],
+        )
         if found != needed:
             yield Fault(
                 Rule.RECORD,

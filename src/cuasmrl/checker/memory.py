@@ -17,7 +17,16 @@ class MemoryOrder:
 
     def __init__(self, program: Program):
         self.program = program
-        self.ordered = [_takes_part(i) for i in program.instructions]
+        counted = {i.depbar[0] for i in program.instructions if i.depbar is not None and i.depbar[1]}
+        self._counted = [
+            counted & (set(i.control.sets) | ({i.depbar[0]} if i.depbar else set()))
+            for i in program.instructions
+        ]
+        """Scoreboards on which a DEPBAR counts, and which this instruction raises or waits for."""
+        self.ordered = [
+            _takes_part(i) or bool(boards)
+            for i, boards in zip(program.instructions, self._counted, strict=True)
+        ]
         self._definitions: dict[int, list[int]] = defaultdict(list)
         for i, defs in enumerate(program.defs):
             for r in defs:
@@ -39,6 +48,9 @@ class MemoryOrder:
     def conflict(self, first: int, second: int) -> Rule | None:
         """Why `second` may not overtake `first`."""
         a, b = self.program.instructions[first], self.program.instructions[second]
+        if self._counted[first] & self._counted[second]:
+            # DEPBAR.LE SBk, n lets the last n raisers of SBk run on: which these are must not change.
+            return Rule.SYNC_ORDER
         if Order.SYNC in (a.order, b.order):
             both = {a.order, b.order} <= {Order.SYNC, Order.MEMORY}
             return Rule.SYNC_ORDER if both else None
@@ -66,9 +78,11 @@ class MemoryOrder:
     def _disjoint(self, a: Instruction, b: Instruction) -> bool:
         """Same base value, and byte ranges that do not overlap."""
         x, y = _address(a), _address(b)
-        if x is None or y is None or (x.register, x.uniform, x.descriptor) != (y.register, y.uniform, y.descriptor):
-            return False
-        if "LDSM" in (a.opcode, b.opcode) or "STSM" in (a.opcode, b.opcode):
+        if (
+            x is None
+            or y is None
+            or (x.register, x.uniform, x.descriptor) != (y.register, y.uniform, y.descriptor)
+        ):
             return False
         parts = [part for part in (x.register, x.uniform, x.descriptor) if part is not None]
         addressed = {access.register for access in a.uses if access.role in (ADDRESS, DESCRIPTOR)}
@@ -118,4 +132,7 @@ def _address(i: Instruction) -> Operand | None:
 
 
 def _width(i: Instruction) -> int:
+    """Bytes from each lane's address; a matrix store puts a row of 16 there."""
+    if i.opcode == "STSM":
+        return 16
     return max((_BYTES[m] for m in i.modifiers if m in _BYTES), default=4)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cuasmrl.checker.flow import blocks_of, regions_of
+from cuasmrl.checker.flow import blocks_of, leaves_kernel, regions_of
 from cuasmrl.sass import Control, File, Hazard, Listing, Pipe, file_of
 
 
@@ -34,6 +34,7 @@ class Program:
         self.kernel = listing.kernel
         self.instructions = listing.instructions
         self.blocks = blocks_of(listing)
+        self.leaves_kernel = leaves_kernel(self.instructions)
         self.regions = regions_of(self.instructions, self.blocks)
         self.block_of = [b for b, block in enumerate(self.blocks) for _ in range(block.start, block.end)]
         live = [not i.never_executes for i in self.instructions]

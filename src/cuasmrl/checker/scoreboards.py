@@ -75,9 +75,11 @@ class _Machine:
         for board, count in boards_waited(self.program, self.arrangement, i):
             for operation in [o for o, status in state.items() if status.guards.get(board, -1) >= count]:
                 del state[operation]
-        if self.program.instructions[i].opcode == "BAR":
-            for operation in [o for o in state if not o.written and _is_memory(self.program.instructions[o.instruction])]:
-                del state[operation]
+        if _is_blocking_barrier(self.program.instructions[i]):
+            reads = [o for o in state if not o.written]
+            for operation in reads:
+                if _is_memory(self.program.instructions[operation.instruction]):
+                    del state[operation]
         if state:
             self._meet(state, i)
         self._raise(state, i)
@@ -106,14 +108,18 @@ class _Machine:
         first, second = self.program.instructions[operation.instruction], self.program.instructions[i]
         if not second.is_variable:
             return False
-        return _same_queue(first, second) or (not operation.written and _is_memory(first) and _is_memory(second))
+        return _same_queue(first, second) or (
+            not operation.written and _is_memory(first) and _is_memory(second)
+        )
 
     def _raise(self, state: State, i: int) -> None:
         control, instruction = self.arrangement.controls[i], self.program.instructions[i]
         for board in control.sets:
             for operation, status in state.items():
                 if board in status.guards:
-                    state[operation] = Status({**status.guards, board: status.guards[board] + 1}, status.registers)
+                    state[operation] = Status(
+                        {**status.guards, board: status.guards[board] + 1}, status.registers
+                    )
         for board, for_results in ((control.write_barrier, True), (control.read_barrier, False)):
             if board is None:
                 continue
@@ -146,6 +152,11 @@ def _same_queue(first: Instruction, second: Instruction) -> bool:
     if first.declaration is None or second.declaration is None:
         return False
     return bool(first.declaration.queue) and first.declaration.queue == second.declaration.queue
+
+
+def _is_blocking_barrier(i: Instruction) -> bool:
+    """Memory instructions in front of BAR.SYNC have read their sources behind it: ptxas relies on that."""
+    return i.opcode == "BAR" and not i.is_conditional and bool({"SYNC", "RED"} & set(i.modifiers))
 
 
 def _is_memory(i: Instruction) -> bool:

@@ -80,7 +80,7 @@ class Certificate:
     checker: str
     """Version of the rules."""
     distances: str
-    """sha256 over every minimum distance that the proof relied on."""
+    """sha256 over the minimum distances that the proof relied on."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"certified": True, **asdict(self)}

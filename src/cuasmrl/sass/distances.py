@@ -8,6 +8,7 @@ Where nothing was seen, the answer is None: then nothing may come closer than pt
 """
 
 import csv
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -17,8 +18,8 @@ from importlib import resources
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass.accesses import DATA
 from cuasmrl.sass.instruction import Instruction
-from cuasmrl.sass.opcodes import OPCODES
-from cuasmrl.sass.registers import file_of
+from cuasmrl.sass.opcodes import OPCODES, Pipe
+from cuasmrl.sass.registers import File, file_of
 
 
 class Hazard(StrEnum):
@@ -64,17 +65,24 @@ ANY = "*"
 _ENOUGH_PAIRS = 20
 """With fewer witnesses a pair's own minimum is mostly accident, and its group is asked as well."""
 
+_CEILING = {File.R: 8, File.UR: 13, File.P: 14, File.UP: 14, File.B: 14}
+"""A consumer never seen with a producer is given what the producer's slowest known consumer needs, and at
+least this. Inferred: one cycle above the slowest class of consumer that compilers show on any chip."""
+
 _Key = tuple[str, ...]
 
 
 class Distances:
-    """Answers for one chip: the exact pair, and the most careful well-witnessed member of its group."""
+    """Answers for one chip, from the exact pair or, with few witnesses, the most careful of its relatives."""
 
     def __init__(self, arch: int, rows: Iterable[Row]):
         self.arch = arch
         self._exact: dict[_Key, Row] = {}
         self._group: dict[_Key, int] = {}
         self._floor: dict[_Key, int] = {}
+        self._widest: dict[_Key, int] = {}
+        slowest: dict[_Key, int] = defaultdict(int)
+        witnesses: dict[_Key, int] = defaultdict(int)
         for row in rows:
             if row.arch != arch:
                 continue
@@ -83,6 +91,14 @@ class Distances:
             self._floor[group] = min(self._floor.get(group, row.smallest), row.smallest)
             if row.pairs >= _ENOUGH_PAIRS:
                 self._group[group] = max(self._group.get(group, 0), row.distance)
+            if row.hazard is Hazard.RAW:
+                producer = (row.file, row.producer)
+                witnesses[producer] += row.pairs
+                slowest[producer] = max(slowest[producer], row.distance, _CEILING[File(row.file)])
+            if row.hazard in (Hazard.WAR, Hazard.SPACING) and row.pairs >= _ENOUGH_PAIRS:
+                alike = row.file if row.hazard is Hazard.WAR else _pipe(row.producer)
+                self._widest[row.hazard, alike] = max(self._widest.get((row.hazard, alike), 1), row.distance)
+        self._slowest = {key: slowest[key] for key, pairs in witnesses.items() if pairs >= _ENOUGH_PAIRS}
 
     def required(
         self,
@@ -96,12 +112,16 @@ class Distances:
         """Cycles that `consumer` must issue after `producer`, or None where ptxas gave no evidence."""
         file = file_of(register)
         if hazard is Hazard.WAR:
-            return self._pooled(hazard, file, producer, producer_role)
+            known = self._pooled(hazard, file, producer, producer_role)
+            return self._widest.get((hazard, file)) if known is None else known
         consumer_key = consumer.timing_key
         exact = self._exact.get((hazard, file, producer.timing_key, producer_role, consumer_key, consumer_role))
         if exact is not None and exact.pairs >= _ENOUGH_PAIRS:
             return exact.distance
         group = self._group.get((hazard, file, producer.timing_key, producer_role, _pipe(consumer_key), consumer_role))
+        if group is None:
+            # What every reader can read may also be overwritten.
+            group = self._slowest.get((file, producer.timing_key), _CEILING[file] if file is File.B else None)
         if exact is None or group is None:
             return group if exact is None else exact.distance
         return min(exact.distance, group)
@@ -115,8 +135,14 @@ class Distances:
         return self._floor.get((hazard, file_of(register), producer.timing_key, producer_role, pipe, role), 0)
 
     def spacing(self, first: Instruction) -> int | None:
-        """Cycles from an instruction to the next one in its pipe, dependent or not."""
-        return self._pooled(Hazard.SPACING, "", first)
+        """Cycles from an instruction to the next one in its pipe, dependent or not.
+
+        Branches, and engines beside the warp, are no pipes that instructions queue up in.
+        """
+        if _pipe(first.timing_key) in (Pipe.BRANCH, Pipe.ASYNC):
+            return 1
+        known = self._pooled(Hazard.SPACING, "", first)
+        return self._widest.get((Hazard.SPACING, _pipe(first.timing_key))) if known is None else known
 
     def minimum_stall(self, instruction: Instruction) -> int | None:
         """The smallest stall count ptxas gives this opcode."""

@@ -61,12 +61,12 @@ class Instruction:
     def is_variable(self) -> bool:
         """Is its completion announced by a scoreboard rather than known in advance?
 
-        Where a chip uses both (sm_100 doubles), the control bits of the word decide.
+        Where it depends on the assembler (sm_100 doubles), the control bits of the word tell.
         """
         if self.declaration is None or not self.declaration.is_variable(self.arch):
             return False
-        if self.declaration.pipe in _MIXED_PIPES and self.arch in _MIXED_ARCHS:
-            return self.control.write_barrier is not None or self.control.read_barrier is not None
+        if self.arch in self.declaration.by_assembler:
+            return bool(self.control.sets)
         return True
 
     @cached_property
@@ -112,10 +112,6 @@ class Instruction:
 
     def __str__(self) -> str:
         return f"{self.text} at {self.address:#06x}"
-
-
-_MIXED_ARCHS = (100, 103, 110)
-_MIXED_PIPES = ("fp64", "tensor")
 
 
 def _reads_clock(operands: tuple[Operand, ...]) -> bool:

@@ -91,6 +91,8 @@ class Opcode:
     pipe: Pipe
     variable: frozenset[int] = NO_ARCHS
     """Chips on which the result is announced by a scoreboard."""
+    by_assembler: frozenset[int] = NO_ARCHS
+    """Chips of these where it depends on the ptxas: 13.0 counts cycles, 13.4 uses scoreboards."""
     queue: str = ""
     """In-order queue: results of one queue come back in the order of issue."""
     order: Order = Order.FREE
@@ -109,8 +111,9 @@ class Opcode:
         return arch in self.variable
 
 
-_SCOREBOARDED_DOUBLES = ALL_ARCHS - {90, 100, 103, 110}
 _UNTIL_89 = frozenset((75, 80, 86, 87, 88, 89))
+_SM_10X = frozenset((100, 103, 110))
+_DOUBLES = ALL_ARCHS - {90}
 
 
 def _many(names: str, pipe: Pipe, **common: object) -> list[Opcode]:
@@ -136,7 +139,6 @@ _DECLARATIONS = [
     *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS VIMNMX3 BMSK LOP32I VABSDIFF VABSDIFF4 P2R", Pipe.ALU),
     *_many("IADD MOV SEL VIADDMNMX IMNMX VIMNMX", Pipe.ALU, widths=Widths.SIZED, keyed_by=("64",)),
     *_many("ISETP PLOP3 FSETP", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
-    *_many("FCHK", Pipe.XU, shape=Shape.PREDICATES_1),
     *_many("FSEL FMNMX FMNMX3 FSET F2FP I2FP F2IP", Pipe.ALU),
     *_many("R2P", Pipe.ALU, shape=Shape.ALL_PREDICATES),
     *_many("VOTE", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
@@ -150,20 +152,23 @@ _DECLARATIONS = [
     *_many("HADD2 HMUL2 HFMA2 HMNMX2 HSET2", Pipe.HALF, keyed_by=("MMA",)),
     *_many("HSETP2", Pipe.HALF, shape=Shape.PREDICATES_2),
     # double precision
-    *_many("DADD DMUL DFMA", Pipe.FP64, variable=_SCOREBOARDED_DOUBLES | {100, 103, 110}, queue="fp64", widths=Widths.DOUBLE),
-    *_many("DSETP", Pipe.FP64, variable=_SCOREBOARDED_DOUBLES | {100, 103, 110}, queue="fp64", widths=Widths.DOUBLE,
+    *_many("DADD DMUL DFMA", Pipe.FP64, variable=_DOUBLES, by_assembler=_SM_10X, queue="fp64", widths=Widths.DOUBLE),
+    *_many("DSETP", Pipe.FP64, variable=_DOUBLES, by_assembler=_SM_10X, queue="fp64", widths=Widths.DOUBLE,
            shape=Shape.PREDICATES_2),
     *_many("DMMA", Pipe.TENSOR, variable=ALL_ARCHS, queue="fp64", widths=Widths.MMA, keyed_by=("*",)),
     # special functions and conversions
     *_many("MUFU POPC FLO BREV", Pipe.XU, variable=ALL_ARCHS, queue="xu"),
+    *_many("FCHK", Pipe.XU, variable=ALL_ARCHS, queue="xu", shape=Shape.PREDICATES_1),
     *_many("F2F F2I I2F FRND", Pipe.XU, variable=ALL_ARCHS, queue="xu", widths=Widths.CONVERT),
     # tensor cores
     *_many("HMMA BMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
-    *_many("IMMA", Pipe.TENSOR, variable=frozenset((75, 100, 103, 110)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
+    *_many("IMMA", Pipe.TENSOR, variable=_SM_10X | {75}, by_assembler=_SM_10X, queue="tensor", widths=Widths.MMA,
+           keyed_by=("*",)),
     *_many("QMMA OMMA", Pipe.TENSOR, widths=Widths.MMA, keyed_by=("*",)),
     *_pinned("HGMMA IGMMA QGMMA BGMMA", Pipe.ASYNC, shape=Shape.RESULT, widths=Widths.WARPGROUP_MMA),
     *_pinned("WARPGROUP WARPGROUPSET", Pipe.ASYNC),
-    *_pinned("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT", Pipe.ASYNC, widths=Widths.TENSOR_CORE),
+    *_pinned("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT", Pipe.ASYNC, variable=ALL_ARCHS, queue="async",
+             widths=Widths.TENSOR_CORE),
     *_pinned("UTCATOMSWS", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="async"),
     *_pinned("LDTM", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="tmem", widths=Widths.TENSOR_MEMORY),
     *_pinned("STTM", Pipe.ASYNC, variable=ALL_ARCHS, queue="tmem", widths=Widths.TENSOR_MEMORY),
@@ -213,10 +218,13 @@ _DECLARATIONS = [
     *_store("REDG", "global", Space.GLOBAL, reads=Space.GLOBAL),
     *_store("LDGSTS", "global", Space.SHARED, reads=Space.GLOBAL),
     # synchronisation
-    *_many("BAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE, variable=ALL_ARCHS, queue="barrier"),
-    *_many("DEPBAR LDGDEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE),
-    *_pinned("MEMBAR ERRBAR CGAERRBAR FENCE CCTL CCTLL CCTLT UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ACQSHMINIT ENDCOLLECTIVE "
-             "ARRIVES BPT NANOSLEEP YIELD NOP USETMAXREG USETSHMSZ UVIRTCOUNT", Pipe.BRANCH, variable=ALL_ARCHS),
+    # From sm_90 on ptxas gives BAR a read barrier when its operands are registers.
+    *_many("BAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE, variable=ALL_ARCHS - _UNTIL_89, queue="barrier"),
+    *_many("DEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE),
+    *_many("LDGDEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE, variable=ALL_ARCHS, queue="global"),
+    *_pinned("MEMBAR FENCE CCTL CCTLL CCTLT ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS),
+    *_pinned("ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ACQSHMINIT ENDCOLLECTIVE BPT NANOSLEEP YIELD NOP "
+             "USETMAXREG USETSHMSZ UVIRTCOUNT", Pipe.BRANCH),
     # control flow
     *_pinned("BRA BRX BRXU JMP JMX JMXU EXIT KILL RTT", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),
     *_pinned("CALL RET", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),

@@ -13,7 +13,7 @@ from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.boundaries import HORIZON, block_length, cross_block_needs, issue_times
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
 from cuasmrl.schedule.schedule import Schedule
-from cuasmrl.schedule.scoreboards import at_entry
+from cuasmrl.schedule.scoreboards import analyse, awaited_setters
 
 _LONGEST_SPACING = 16
 
@@ -43,8 +43,12 @@ class Board:
         self._times0 = issue_times(self.blocks, self.code)
         counted = {i.depbar[0] for i in self.code if i.depbar is not None and i.depbar[1] > 0}
         needs = cross_block_needs(self.blocks, self.code, self.table)
-        self._originals = Originals(self.code, self._times0, self.table, needs, frozenset(counted))
-        self._entries = at_entry(self.blocks, self.code)
+        machine = analyse(self.blocks, self.code)
+        self._entries = machine.entries
+        self._originals = Originals(
+            self.code, self._times0, self.table, needs, frozenset(counted), machine.covered,
+            awaited_setters(self.blocks, self.code),
+        )  # fmt: skip
         self.block_of = [block.number for block in self.blocks for _ in range(len(block))]
         self.length = [block_length(block, self.code, self._times0) for block in self.blocks]
         self._pipe = [i.declaration.pipe if i.declaration else "" for i in self.code]
@@ -112,11 +116,11 @@ class Board:
         """Pinned: control flow, fences, fillers, unknown opcodes and all of an unknown opcode's block."""
         return self._fixed[i]
 
-    def reach(self, i: int) -> range:
+    def reach(self, i: int) -> list[int]:
         """Positions an instruction may take in its block with recomputed stalls, its dependences allowing."""
         place = self.position[i]
         if self._fixed[i] or i in self._glued:
-            return range(place, place + 1)
+            return [place]
         graph = self.graphs[self.block_of[i]]
         block = self.blocks[self.block_of[i]]
         above, below = graph.predecessors[i], graph.successors[i]
@@ -125,17 +129,14 @@ class Board:
             low -= 1
         while high + 1 < block.end and not self._fixed[self.order[high + 1]] and self.order[high + 1] not in below:
             high += 1
-        while low < place and self._splits_unit(low, upward=True):
-            low += 1
-        while high > place and self._splits_unit(high, upward=False):
-            high -= 1
-        return range(low, high + 1)
+        return [to for to in range(low, high + 1) if not self._splits_unit(place, to)]
 
-    def _splits_unit(self, place: int, upward: bool) -> bool:
-        """Would an instruction put here stand inside a padding unit?"""
-        upper = self.order[place - 1] if upward else self.order[place]
-        lower = self.order[place] if upward else self.order[place + 1] if place + 1 < len(self.order) else -1
-        return place > 0 and self._glued.get(upper) == lower and lower >= 0
+    def _splits_unit(self, place: int, to: int) -> bool:
+        """Would an instruction taken from one place to another stand inside a padding unit?"""
+        if place == to:
+            return False
+        upper, lower = (to - 1, to) if to < place else (to, to + 1)
+        return 0 <= upper and lower < len(self.order) and self._glued.get(self.order[upper]) == self.order[lower]
 
     # ---- moves; each answers whether it was legal, and changes nothing if not ----
 
@@ -219,7 +220,7 @@ class Board:
         times = [self.time[j] + (delta if self.position[j] > self.position[i] else 0)
                  for j in self.order[block.start : block.end]]  # fmt: skip
         times.append(self.length[block.number] + delta)
-        if delta < 0 and not self._respects(block, self.order[block.start : block.end], times):
+        if not self._respects(block, self.order[block.start : block.end], times):
             return False
         self._set_times(block, times)
         self._refresh(block)
@@ -265,9 +266,13 @@ class Board:
         for i in self.order[block.start : block.end]:
             self._timing_in[i] = [(p, e.need) for p, e in graph.predecessors[i].items() if e.need > 1]
             self._timing_out[i] = [(c, e.need) for c, e in graph.successors[i].items() if e.need > 1]
+        for first, second, cycles in graph.leashes:
+            self._timing_in[second].append((first, -cycles))
+            self._timing_out[first].append((second, -cycles))
 
     def _all_limits(self) -> list[_Limits]:
         needs = self._originals.boundaries
+        held = self._held_setters()
         widest = {}
         for i, pipe in enumerate(self._pipe):
             widest[pipe] = max(widest.get(pipe, 1), self._spacing(i))
@@ -279,7 +284,7 @@ class Board:
             stall = self.table.minimum_stall(instruction)
             limits.append(
                 _Limits(
-                    head=min(head, max(needs.head.get(i, 0), widest[self._pipe[i]])),
+                    head=head if i in held else min(head, max(needs.head.get(i, 0), widest[self._pipe[i]])),
                     tail=min(tail, max(needs.tail.get(i, 0), spacing, release)),
                     spacing=spacing,
                     stall=instruction.control.stall if stall is None else min(stall, instruction.control.stall),
@@ -287,10 +292,19 @@ class Board:
             )
         return limits
 
+    def _held_setters(self) -> set[int]:
+        """Instructions that raise what a wait near a border waits for, where that wait passes needed time."""
+        held = set()
+        for block in self.blocks:
+            short = self.length[block.number] < HORIZON
+            last = max((i for i in range(block.start, block.end) if i in self._originals.boundaries.waits_before),
+                       default=-1)  # fmt: skip
+            for w in range(block.start, block.end if short else last + 1):
+                held |= set(self._originals.awaited.get(w, ()))
+        return held
+
     def _spacing(self, i: int) -> int:
-        if self.code[i].declaration is None:
-            return 1
-        return self.table.spacing(self.code[i]) or 1
+        return self.table.spacing(self.code[i]) or 1 if self.code[i].declaration else 1
 
     def _refresh(self, block: Block) -> None:
         """Recompute slacks and the swap mask of one block."""
@@ -406,9 +420,10 @@ class Board:
             time = times[-1] + max(1, self._limits[window[k - 1]].stall) if times else 0
             time = max(time, self._limits[i].head)
             for p, need in self._timing_in[i]:
-                if p not in at:
+                if p in at:
+                    time = max(time, at[p] + need)
+                elif need > 0:
                     return None
-                time = max(time, at[p] + need)
             previous = last_in_pipe.get(self._pipe[i])
             if previous is not None:
                 time = max(time, at[previous] + self._pair_spacing(previous, i))

@@ -70,29 +70,32 @@ def block_length(block: Block, code: Sequence[Instruction], times: Sequence[int]
 
 
 def _leave(block: Block, code: Sequence[Instruction], times: Sequence[int], entry: _State) -> _State:
+    """Whatever of the entry and of the block is still visible at its end, and for how long."""
     length = block_length(block, code, times)
-    state = {key: elapsed + length for key, elapsed in entry.items() if elapsed + length < HORIZON}
+    by_register: dict[int, _State] = defaultdict(dict)
+    for key, elapsed in entry.items():
+        by_register[key.access.register][key] = min(HORIZON, elapsed + length)
     for i in range(block.start, block.end):
         instruction = code[i]
-        elapsed = length - times[i]
-        if elapsed >= HORIZON and not state:
-            continue
         if not instruction.is_conditional:
-            written = {a.register for a in instruction.defs}
-            for key in [key for key in state if key.access.register in written]:
-                del state[key]
-        if elapsed < HORIZON and not instruction.never_executes:
-            if not instruction.is_variable:
-                state |= {_Earlier(i, access, False): elapsed for access in instruction.defs}
-            early = (a for a in instruction.uses if not is_read_late(instruction, a.register))
-            state |= {_Earlier(i, access, True): elapsed for access in early}
-    return state
+            for access in instruction.defs:
+                by_register.pop(access.register, None)
+        if instruction.never_executes:
+            continue
+        elapsed = min(HORIZON, length - times[i])
+        if not instruction.is_variable:
+            for access in instruction.defs:
+                by_register[access.register][_Earlier(i, access, False)] = elapsed
+        for access in instruction.uses:
+            if not is_read_late(instruction, access.register):
+                by_register[access.register][_Earlier(i, access, True)] = elapsed
+    return {key: elapsed for keys in by_register.values() for key, elapsed in keys.items()}
 
 
 def _merge(target: _State, incoming: _State) -> bool:
     changed = False
     for key, elapsed in incoming.items():
-        if elapsed < target.get(key, HORIZON):
+        if elapsed < target.get(key, HORIZON + 1):
             target[key] = elapsed
             changed = True
     return changed
@@ -105,8 +108,6 @@ def _collect(
     for key, elapsed in entry.items():
         by_register[key.access.register].append((key, elapsed))
     for i in range(block.start, block.end):
-        if not by_register or times[i] >= HORIZON:
-            return
         consumer = code[i]
         for is_write, accesses in ((False, consumer.uses), (True, consumer.defs)):
             for access in accesses:

@@ -9,6 +9,7 @@ from cuasmrl.sass import BARRIERS, Access, Control, Distances, Hazard, Instructi
 from cuasmrl.schedule.boundaries import HORIZON, Boundaries, is_pause
 from cuasmrl.schedule.memory import AddressBook
 from cuasmrl.schedule.scoreboards import (
+    Outstanding,
     State,
     finished,
     is_read_late,
@@ -48,6 +49,8 @@ class Graph:
     inherits: dict[tuple[int, int], int] = field(default_factory=dict)
     """(waiting instruction, protected instruction) → wait bits the second needs to leave the first's shelter;
     0 where bits cannot replace the shelter (a DEPBAR)."""
+    leashes: list[tuple[int, int, int]] = field(default_factory=list)
+    """(first, second, cycles): the second issues no earlier than so many cycles before the first."""
 
     def add(self, first: int, second: int, need: int, reason: Reason) -> None:
         edge = self.successors[first].get(second)
@@ -68,6 +71,10 @@ class Originals:
     boundaries: Boundaries
     counted_boards: frozenset[int]
     """Scoreboards on which some DEPBAR counts: their setters keep their order."""
+    covered: frozenset[Outstanding]
+    """Operations that some wait finds finished through a later instruction's barrier."""
+    awaited: Mapping[int, tuple[int, ...]]
+    """Waiting instruction → those of its block that raised what it waits for."""
 
     def distance(self, first: int, second: int) -> int:
         return self.times[second] - self.times[first]
@@ -128,12 +135,23 @@ def _register_edge(
 
 
 def _keep_pauses_between(graph: Graph, p: int, c: int, pauses: list[int], originals: Originals) -> None:
+    """A wait in between passes the same time only if what it waits for is not issued earlier."""
     for w in pauses:
-        if originals.times[p] < originals.times[w] <= originals.times[c] and w not in (p, c):
-            if p < w:
-                graph.add(p, w, 0, Reason.PAUSE)
+        if p < w <= c:
+            graph.add(p, w, 0, Reason.PAUSE)
             if w < c:
                 graph.add(w, c, 0, Reason.PAUSE)
+            for s in originals.awaited.get(w, ()):
+                keep_behind(graph, p, s, originals)
+
+
+def keep_behind(graph: Graph, first: int, second: int, originals: Originals) -> None:
+    """The second gets no earlier, seen from the first, than it was in the original."""
+    distance = originals.distance(first, second)
+    if first < second:
+        graph.add(first, second, min(distance, HORIZON), Reason.PAUSE)
+    elif first > second:
+        graph.leashes.append((first, second, -distance))
 
 
 def _memory_edges(graph: Graph, code: Sequence[Instruction]) -> None:
@@ -214,7 +232,7 @@ def _scoreboard_edges(
         _shelter_edges(graph, instruction, shelters)
         _unprotected_edges(graph, instruction, state, here, originals)
         for key in issue(state, instruction, control[i], code):
-            if key.index in here and key.index != i:
+            if key.index in here and key.index != i and key in originals.covered:
                 graph.add(key.index, i, 0, Reason.QUEUE)
 
 
@@ -268,6 +286,8 @@ def _pause_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Contr
             for w in pauses:
                 if i < w:
                     graph.add(i, w, 0, Reason.PAUSE)
+                    for s in originals.awaited.get(w, ()):
+                        keep_behind(graph, i, s, originals)
         if i in originals.boundaries.waits_before:
             for w in pauses:
                 if w < i:

@@ -10,7 +10,7 @@ are read at issue.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuasmrl.sass import Control, File, Instruction, Pipe, file_of
+from cuasmrl.sass import BARRIERS, Control, File, Instruction, Pipe, file_of
 from cuasmrl.schedule.blocks import Block
 
 
@@ -85,17 +85,68 @@ def issue(state: State, instruction: Instruction, control: Control, code: Sequen
             follows = same_queue(code[key.index], instruction)
             boards = [] if control.write_barrier is None else [control.write_barrier]
         if follows and boards:
-            if not guards:
-                covered.append(key)
+            covered.append(key)
             guards |= dict.fromkeys(boards, 0)
     if instruction.is_variable:
-        own = [control.write_barrier], [control.read_barrier, control.write_barrier]
-        for is_read, boards in enumerate(own):
-            key = Outstanding(instruction.index, bool(is_read))
+        for is_read in (False, True):
+            key = Outstanding(instruction.index, is_read)
             state.pop(key, None)
             if registers_of(instruction, key):
-                state[key] = {k: 0 for k in boards if k is not None}
+                state[key] = dict.fromkeys(own_boards(instruction, is_read), 0)
     return covered
+
+
+def own_boards(instruction: Instruction, is_read: bool) -> set[int]:
+    """Barriers of an instruction that announce its result, or that its sources are read."""
+    control = instruction.control
+    boards = {control.write_barrier, control.read_barrier} if is_read else {control.write_barrier}
+    return {k for k in boards if k is not None}
+
+
+def awaited_boards(instruction: Instruction, wait_mask: int) -> set[int]:
+    boards = {k for k in range(BARRIERS) if wait_mask >> k & 1}
+    if instruction.depbar is not None:
+        boards |= {instruction.depbar[0], *instruction.depbar[2]}
+    return boards
+
+
+def awaited_setters(blocks: Sequence[Block], code: Sequence[Instruction]) -> dict[int, tuple[int, ...]]:
+    """For each waiting instruction, the earlier ones of its block that raised what it waits for."""
+    found = {}
+    for block in blocks:
+        setters: dict[int, list[int]] = {k: [] for k in range(BARRIERS)}
+        for instruction in code[block.start : block.end]:
+            boards = awaited_boards(instruction, instruction.control.wait_mask)
+            if boards:
+                found[instruction.index] = tuple(s for k in boards for s in setters[k])
+            for k in raised_boards(instruction.control):
+                setters[k].append(instruction.index)
+    return found
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The scoreboards over all paths of the original."""
+
+    entries: list[State]
+    """Outstanding operations at the start of each block."""
+    covered: frozenset[Outstanding]
+    """Operations some wait relies on another instruction's barrier for."""
+
+
+def analyse(blocks: Sequence[Block], code: Sequence[Instruction]) -> Machine:
+    entries = at_entry(blocks, code)
+    covered = set()
+    for block, entry in zip(blocks, entries, strict=True):
+        state = {key: dict(guards) for key, guards in entry.items()}
+        for instruction in code[block.start : block.end]:
+            waited = awaited_boards(instruction, instruction.control.wait_mask)
+            for key in finished(state, instruction, instruction.control, code):
+                if not waited & state[key].keys() & own_boards(code[key.index], key.is_read):
+                    covered.add(key)
+                del state[key]
+            issue(state, instruction, instruction.control, code)
+    return Machine(entries, frozenset(covered))
 
 
 def at_entry(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[State]:

@@ -90,8 +90,8 @@ extern "C" __global__ void singles(const float *a, float *b, int *i, unsigned *u
 #endif
 }
 
-// Values that every lane shares, so that the uniform pipe computes them.
-extern "C" __global__ void uniform(int n, unsigned m, float f, long long l, int *out, float *fout) {
+// Values that every lane shares, so that the uniform pipe computes them where a chip has the operation.
+extern "C" __global__ void uniform(int n, unsigned m, float f, float g, long long l, unsigned long long u, int *out, float *fout, long long *lout, char *bytes) {
     __shared__ int s[64];
     int k = n * 3 + 5, j = (n >> 3) & 7;
     unsigned q = m / 7u;
@@ -101,4 +101,33 @@ extern "C" __global__ void uniform(int n, unsigned m, float f, long long l, int 
         out[(long long)i * n + l] = s[i & 63] + min(i, n) + __popc(i) + __clz(j + i) + (i > j ? q : m);
         fout[i] = f * (float)i + (float)(int)(f + i);
     }
+    out[0] = abs(n) + __brev(m) + max(n, (int)m) + min(min(n, j), (int)q) + __vimax3_s32(n, j, k) + __viaddmax_s32(n, j, k) + __byte_perm(n, m, 0x1032);
+    out[1] = __funnelshift_l(n, m, j) + __mulhi(n, k) + __umulhi(m, q) + (n << j) + (m >> q) + __ffs(n) + (n ^ j & k) + (short)n;
+    lout[0] = l * n + (l << j) + (long long)(u >> j) + (l < (long long)u ? l : 7) + min(l, (long long)u) + (long long)n * k + llabs(l);
+    fout[1] = fminf(f, g) + fmaxf(f, g) + fabsf(f) + floorf(g) + rintf(f) + truncf(g) + fmaf(f, g, f) + (f > g ? f : 2.f);
+    fout[2] = (float)n + (float)m + (float)l + (float)u + (f == g) + __half2float(__float2half(g));
+    out[2] = (int)f + (int)(unsigned)g + (int)(long long)f + (f < g && n > 3 || m > 5) + __float2int_rn(g);
+    fout[3] = rsqrtf(f) + __expf(g) + __sinf(f) + 1.0f / g;
+    lout[1] = (long long)g + (long long)(unsigned long long)f + (long long)(double)f;
+    bytes[n] = bytes[m] + (char)l;
+}
+
+// Conversions that pack several results into a register, and mixed-precision sums.
+extern "C" __global__ void packing(const int *in, const float *f, const unsigned short *h, int *out, float *fout) {
+    int t = threadIdx.x, r;
+    asm volatile("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(in[t]), "r"(in[t + 1]), "r"(in[t + 2]));
+    out[t] = r;
+    asm volatile("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(r) : "r"(in[t]), "r"(in[t + 1]));
+    out[t + 32] = r;
+    asm volatile("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(r) : "r"(in[t]), "r"(in[t + 1]), "r"(in[t + 3]));
+    out[t + 64] = (r > 3 && (in[t + 4] & r) != 0) ? r : -r;
+#if __CUDA_ARCH__ >= 1000
+    float x;
+    asm volatile("add.rn.f32.f16 %0, %1, %2;" : "=f"(x) : "h"(h[t]), "f"(f[t]));
+    fout[t] = x;
+    asm volatile("fma.rn.f32.f16 %0, %1, %2, %3;" : "=f"(x) : "h"(h[t]), "h"(h[t + 1]), "f"(f[t]));
+    fout[t + 32] = x;
+    asm volatile("fma.rn.f32.bf16 %0, %1, %2, %3;" : "=f"(x) : "h"(h[t + 2]), "h"(h[t + 3]), "f"(f[t]));
+    fout[t + 64] = x;
+#endif
 }

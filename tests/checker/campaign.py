@@ -1,0 +1,59 @@
+"""Plants many faults and counts how many are refused, and for the right reason."""
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cuasmrl.checker import Checker, Refusal
+from cuasmrl.cubin import Cubin
+from cuasmrl.sass import disassemble, distances
+from tests.checker.plants import KINDS, Site
+from tests.checker.subjects import Subject
+
+
+@dataclass
+class Tally:
+    planted: int = 0
+    refused: int = 0
+    named: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+
+def run_campaign(cubins: Iterable[Cubin], per_cubin: int, seed: int = 0) -> dict[str, Tally]:
+    """About `per_cubin` plants in each, shared evenly among the kinds that find a site in it."""
+    tallies = {kind: Tally() for kind in KINDS}
+    for number, cubin in enumerate(cubins):
+        rng = random.Random(f"{seed} {number}")
+        listings = disassemble(cubin)
+        checker = Checker(cubin, listings)
+        subjects = [Subject(cubin, listing, distances(cubin.arch)) for listing in listings.values()]
+        sites = {kind: [s for subject in subjects for s in find(subject)] for kind, find in KINDS.items()}
+        open_kinds = [kind for kind, found in sites.items() if found]
+        for turn in range(per_cubin):
+            kind = open_kinds[turn % len(open_kinds)]
+            _plant_one(checker, rng.choice(sites[kind]), tallies[kind], rng)
+    return tallies
+
+
+def _plant_one(checker: Checker, site: Site, tally: Tally, rng: random.Random) -> None:
+    plant = site(rng)
+    if plant is None:
+        return
+    tally.planted += 1
+    try:
+        checker.check(plant.broken)
+    except Refusal as refusal:
+        tally.refused += 1
+        if refusal.rule in plant.rules and plant.named(refusal):
+            tally.named += 1
+        else:
+            tally.complaints.append(f"{checker.original.source}: {plant.story}\n  {refusal.rule}: {refusal}")
+    else:
+        tally.complaints.append(f"{checker.original.source}: {plant.story}\n  was certified")
+
+
+def table(tallies: dict[str, Tally]) -> str:
+    rows = [(kind, t.planted, t.refused, t.named) for kind, t in tallies.items()]
+    rows.append(("all", *(sum(row[n] for row in rows) for n in (1, 2, 3))))
+    lines = [f"{'kind':45} {'planted':>8} {'refused':>8} {'named':>8}"]
+    return "\n".join(lines + [f"{kind:45} {a:8} {b:8} {c:8}" for kind, a, b, c in rows])

@@ -1,0 +1,72 @@
+"""What a plant is, and how kinds of plants are declared."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cuasmrl.checker import Refusal, Rule
+from cuasmrl.cubin import Cubin
+from cuasmrl.sass import Control
+from tests.checker.subjects import Subject
+
+Named = Callable[[Refusal], bool]
+
+
+@dataclass(frozen=True)
+class Plant:
+    broken: Cubin
+    rules: frozenset[Rule]
+    """Rules of which one must be given as the reason."""
+    named: Named
+    """Does the refusal name what was planted?"""
+    story: str
+
+
+Site = Callable[[random.Random], Plant | None]
+"""One place where a kind of fault can be planted; building the cubin waits until it is called."""
+Kind = Callable[[Subject], Iterator[Site]]
+KINDS: dict[str, Kind] = {}
+
+
+def kind(name: str) -> Callable[[Kind], Kind]:
+    def enter(sites: Kind) -> Kind:
+        assert name not in KINDS
+        KINDS[name] = sites
+        return sites
+
+    return enter
+
+
+# ---- what a refusal may name ----
+
+
+def both(first: int, second: int) -> Named:
+    return lambda refusal: {first, second} <= {refusal.producer, refusal.consumer}
+
+
+def either(first: int, second: int) -> Named:
+    return lambda refusal: bool({first, second} & {refusal.producer, refusal.consumer})
+
+
+def consumer(index: int) -> Named:
+    return lambda refusal: refusal.consumer == index
+
+
+def producer(index: int) -> Named:
+    return lambda refusal: refusal.producer == index
+
+
+# ---- ways to break a kernel; each takes the random source last, so that `partial` makes a site of it ----
+
+
+def move(
+    subject: Subject, i: int, before: int, rules: frozenset[Rule], named: Named, what: str, _: random.Random
+) -> Plant:
+    story = f"{what}: {subject.code[i]} put before {subject.code[before]}"
+    return Plant(subject.build(subject.moved(i, before)), rules, named, story)
+
+
+def edit(
+    subject: Subject, i: int, control: Control, rule: Rule, named: Named, what: str, _: random.Random
+) -> Plant:
+    return Plant(subject.build(controls={i: control}), frozenset((rule,)), named, f"{what}: {subject.code[i]}")

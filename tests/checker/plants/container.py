@@ -1,0 +1,97 @@
+"""Words, records and other bytes of the file."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from cuasmrl.checker import Rule
+from cuasmrl.cubin import Cubin
+from tests.checker.plants.base import Plant, Site, consumer, either, kind
+from tests.checker.subjects import Subject
+
+
+def _patch(subject: Subject, position: int, value: bytes) -> Cubin:
+    data = bytearray(subject.cubin.data)
+    data[position : position + len(value)] = value
+    return replace(subject.cubin, data=bytes(data))
+
+
+@kind("bit of an operand flipped")
+def bit_of_an_operand_flipped(subject: Subject) -> Iterator[Site]:
+    for i in range(len(subject.code)):
+        yield partial(_flip, subject, i)
+
+
+def _flip(subject: Subject, i: int, rng: random.Random) -> Plant:
+    bit = rng.randrange(105)
+    word = int.from_bytes(subject.code[i].word, "little") ^ 1 << bit
+    broken = _patch(subject, subject.listing.kernel.text.offset + 16 * i, word.to_bytes(16, "little"))
+    rules = frozenset((Rule.WORD, Rule.BLOCK, Rule.PINNED))
+    return Plant(broken, rules, consumer(i), f"bit {bit} of {subject.code[i]} flipped")
+
+
+@kind("word replaced by another")
+def word_replaced_by_another(subject: Subject) -> Iterator[Site]:
+    for i in range(len(subject.code)):
+        yield partial(_replace, subject, i)
+
+
+def _replace(subject: Subject, i: int, rng: random.Random) -> Plant | None:
+    j = rng.randrange(len(subject.code))
+    if subject.code[i].text == subject.code[j].text:
+        return None
+    broken = _patch(subject, subject.listing.kernel.text.offset + 16 * i, subject.code[j].word)
+    # Two copies of one word: the second is the odd one, wherever it stands.
+    twins = [k.index for k in subject.code if k.text == subject.code[j].text]
+    rules = frozenset((Rule.BLOCK, Rule.PINNED))
+    story = f"{subject.code[i]} replaced by {subject.code[j]}"
+    return Plant(broken, rules, lambda refusal: refusal.consumer in (i, *twins), story)
+
+
+@kind("record left behind")
+def record_left_behind(subject: Subject) -> Iterator[Site]:
+    for offset in set(subject.listing.kernel.record_offsets().values()):
+        for first in (offset // 16 - 1, offset // 16):
+            second = first + 1
+            if first < 0 or second >= len(subject.code) or subject.region[first] != subject.region[second]:
+                continue
+            movable = subject.is_movable(first) and subject.is_movable(second)
+            if movable and subject.code[first].text != subject.code[second].text:
+                yield partial(_leave_record, subject, first)
+
+
+def _leave_record(subject: Subject, first: int, _: random.Random) -> Plant:
+    broken = subject.build(subject.moved(first + 1, first), follow=False)
+    return Plant(broken, frozenset((Rule.RECORD,)), either(first, first + 1), "record left behind")
+
+
+@kind("record wrong")
+def record_wrong(subject: Subject) -> Iterator[Site]:
+    for slot, offset in subject.listing.kernel.record_offsets().items():
+        for delta in (-16, 16, 4):
+            if offset + delta >= 0:
+                yield partial(_spoil_record, subject, slot, offset, delta)
+
+
+def _spoil_record(subject: Subject, slot: int, offset: int, delta: int, _: random.Random) -> Plant:
+    broken = _patch(subject, slot, (offset + delta).to_bytes(4, "little"))
+    return Plant(broken, frozenset((Rule.RECORD,)), consumer(offset // 16), f"record at {slot:#x} off by {delta}")
+
+
+@kind("byte elsewhere changed")
+def byte_elsewhere_changed(subject: Subject) -> Iterator[Site]:
+    editable: set[int] = set()
+    for kernel in subject.cubin.kernels:
+        editable |= set(range(kernel.text.offset, kernel.text.offset + kernel.text.size))
+        editable |= {slot + k for slot in kernel.record_offsets() for k in range(4)}
+    places = [n for n in range(len(subject.cubin.data)) if n not in editable]
+    for _ in range(64):
+        yield partial(_spoil, subject, places)
+
+
+def _spoil(subject: Subject, places: list[int], rng: random.Random) -> Plant:
+    place = rng.choice(places)
+    broken = _patch(subject, place, bytes([subject.cubin.data[place] ^ 1 << rng.randrange(8)]))
+    rules = frozenset((Rule.CONTAINER,))
+    return Plant(broken, rules, lambda refusal: f"{place:#x}" in str(refusal), f"byte {place:#x} changed")

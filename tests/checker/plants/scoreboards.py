@@ -1,0 +1,147 @@
+"""Barriers and waits removed or evaded."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from cuasmrl.checker import Rule
+from cuasmrl.sass import Hazard, Order
+from tests.checker.plants.base import Site, consumer, edit, kind, move, producer
+from tests.checker.subjects import Subject
+
+_SCOREBOARD = frozenset((Rule.SCOREBOARD,))
+
+
+@kind("wait removed")
+def wait_removed(subject: Subject) -> Iterator[Site]:
+    """The first wait for a result, on the very instruction that reads it."""
+    for reader in subject.code:
+        if reader.order in (Order.SYNC, Order.PINNED):
+            continue
+        for board in reader.control.waits:
+            p = _last_raised(subject, reader.index, board)
+            if p is not None and _reads_result(subject, p, reader.index, board):
+                control = replace(reader.control, wait_mask=reader.control.wait_mask & ~(1 << board))
+                named = consumer(reader.index)
+                yield partial(edit, subject, reader.index, control, Rule.SCOREBOARD, named, "wait removed")
+
+
+@kind("reader moved above the wait")
+def reader_moved_above_the_wait(subject: Subject) -> Iterator[Site]:
+    """A reader that relies on the wait of the instruction before it is put in front of that."""
+    for waiter, reader in zip(subject.code, subject.code[1:], strict=False):
+        w, c = waiter.index, reader.index
+        movable = subject.is_movable(w) and subject.is_movable(c) and subject.region[w] == subject.region[c]
+        if not movable or subject.hazards(w, c) or subject.may_be_ordered(w, c) or waiter.order is Order.SYNC:
+            continue
+        for board in set(waiter.control.waits) - set(reader.control.waits):
+            p = _last_raised(subject, w, board)
+            if p is not None and _reads_result(subject, p, c, board):
+                yield partial(move, subject, c, w, _SCOREBOARD, consumer(c), "moved above the wait")
+
+
+@kind("source overwritten above the wait")
+def source_overwritten_above_the_wait(subject: Subject) -> Iterator[Site]:
+    for writer in subject.code:
+        if writer.order in (Order.SYNC, Order.PINNED) or writer.is_variable:
+            continue
+        for board in writer.control.waits:
+            p = _last_raised(subject, writer.index, board)
+            if p is not None and subject.code[p].control.read_barrier == board:
+                pairs = [x for x in subject.hazards(p, writer.index) if x.hazard is Hazard.WAR]
+                # Only general registers are read after issue.
+                if any(pair.register < 256 for pair in pairs) and not _other_guard(subject, p, writer.index):
+                    control = replace(writer.control, wait_mask=writer.control.wait_mask & ~(1 << board))
+                    named = consumer(writer.index)
+                    yield partial(edit, subject, writer.index, control, Rule.SCOREBOARD, named, "wait removed")
+
+
+def _other_guard(subject: Subject, p: int, until: int) -> bool:
+    """Might something else than its read barrier show that p has read its sources?"""
+    return any(
+        i.control.wait_mask or i.order is Order.SYNC or i.opcode == "DEPBAR" for i in subject.code[p + 1 : until]
+    ) or subject.code[until].control.wait_mask.bit_count() > 1
+
+
+def _last_raised(subject: Subject, waiter: int, board: int) -> int | None:
+    """The last instruction of the block before the waiter that raised a board nobody has waited for since."""
+    for p in range(waiter - 1, -1, -1):
+        i = subject.code[p]
+        if subject.block[p] != subject.block[waiter] or board in i.control.waits or i.opcode == "DEPBAR":
+            return None
+        if board in i.control.sets:
+            return p if i.is_variable and not i.never_executes else None
+    return None
+
+
+def _reads_result(subject: Subject, p: int, c: int, board: int) -> bool:
+    """Is `board` all that tells c when p's result is there?"""
+    raw = any(pair.hazard is Hazard.RAW for pair in subject.hazards(p, c))
+    if not raw or subject.code[p].control.write_barrier != board:
+        return False
+    # A later result of the same queue, waited for through another board, would prove p's as well.
+    queue = subject.code[p].declaration.queue if subject.code[p].declaration else ""
+    mates = [i for i in subject.code[p + 1 : c] if i.declaration and i.declaration.queue == queue]
+    return all(i.control.write_barrier in (None, board) for i in mates)
+
+
+@kind("covered load put behind its cover")
+def covered_load_put_behind_its_cover(subject: Subject) -> Iterator[Site]:
+    """A load without a barrier of its own goes behind the load of its queue that has one."""
+    for q, p in enumerate(subject.obstacles):
+        cover = subject.code[q]
+        if p is None or cover.control.write_barrier is None or subject.hazards(p, q):
+            continue
+        covered = subject.code[p]
+        if covered.declaration is None or cover.declaration is None or covered.control.sets:
+            continue
+        loads = covered.order is cover.order is Order.MEMORY and covered.is_variable
+        writes = covered.declaration.writes or cover.declaration.writes
+        if loads and not writes and covered.declaration.queue == cover.declaration.queue:
+            if _relies_on(subject, p, q):
+                yield partial(move, subject, q, p, _SCOREBOARD, producer(p), "cover moved up")
+
+
+def _relies_on(subject: Subject, p: int, q: int) -> bool:
+    """Does the first reader of p's result find it ready only through q's barrier?"""
+    queue = subject.code[p].declaration.queue if subject.code[p].declaration else ""
+    for i in subject.code[q + 1 :]:
+        if subject.block[i.index] != subject.block[q] or i.opcode == "DEPBAR":
+            return False
+        if any(pair.hazard is Hazard.RAW for pair in subject.hazards(p, i.index)):
+            return True
+        if i.control.write_barrier is not None and i.declaration is not None and i.declaration.queue == queue:
+            return False
+    return False
+
+
+@kind("wait of a synchronisation removed")
+def wait_of_a_synchronisation_removed(subject: Subject) -> Iterator[Site]:
+    for i in subject.code:
+        if i.order in (Order.SYNC, Order.PINNED) and i.control.wait_mask:
+            control = replace(i.control, wait_mask=i.control.wait_mask & (i.control.wait_mask - 1))
+            yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "wait removed")
+
+
+@kind("write barrier removed")
+def write_barrier_removed(subject: Subject) -> Iterator[Site]:
+    for i in subject.code:
+        if i.control.write_barrier is not None:
+            control = replace(i.control, write_barrier=None)
+            yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "barrier removed")
+
+
+@kind("write barrier changed")
+def write_barrier_changed(subject: Subject) -> Iterator[Site]:
+    for i in subject.code:
+        if i.control.write_barrier is not None:
+            control = replace(i.control, write_barrier=(i.control.write_barrier + 1) % 6)
+            yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "barrier changed")
+
+
+@kind("read barrier removed")
+def read_barrier_removed(subject: Subject) -> Iterator[Site]:
+    for i in subject.code:
+        if i.control.read_barrier is not None:
+            control = replace(i.control, read_barrier=None)
+            yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "barrier removed")

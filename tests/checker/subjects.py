@@ -1,0 +1,189 @@
+"""A real kernel to plant faults in, with just enough analysis to know that a fault is one.
+
+Nothing here uses the checker: what is dangerous is decided from definitions, uses and the distance table.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from cuasmrl.cubin import Cubin
+from cuasmrl.sass import Control, Distances, Hazard, Instruction, Kind, Listing, Order, Space
+
+class Pair(NamedTuple):
+    """Two instructions of a block that touch one register."""
+
+    hazard: Hazard
+    producer: int
+    consumer: int
+    register: int
+    producer_role: str
+    consumer_role: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    cubin: Cubin
+    listing: Listing
+    table: Distances
+
+    @property
+    def code(self) -> tuple[Instruction, ...]:
+        return self.listing.instructions
+
+    @cached_property
+    def block(self) -> list[int]:
+        """Number of the block of each instruction, from labels and jumps."""
+        heads = {0} | {offset // 16 for offset, _ in self.listing.kernel.entry_points}
+        heads |= {t // 16 for targets in self.listing.kernel.branch_targets().values() for t in targets}
+        for i in self.code:
+            if i.target is not None:
+                heads |= {i.target // 16} | (set() if i.opcode == "BSSY" else {i.index + 1})
+            if i.declaration is None or i.declaration.jumps:
+                heads.add(i.index + 1)
+        numbers, number = [], -1
+        for i in self.code:
+            number += i.index in heads
+            numbers.append(number)
+        return numbers
+
+    @cached_property
+    def region(self) -> list[int]:
+        """As `block`, but pinned instructions stand alone and part what is around them."""
+        unknown = {self.block[i.index] for i in self.code if i.declaration is None}
+        numbers, number = [], 0
+        for i in self.code:
+            alone = i.order is Order.PINNED or self.block[i.index] in unknown
+            previous = self.code[i.index - 1] if i.index else None
+            if previous is None or self.block[previous.index] != self.block[i.index]:
+                number += 1
+            elif alone or previous.order is Order.PINNED:
+                number += 1
+            numbers.append(number)
+        return numbers
+
+    @cached_property
+    def cycle(self) -> list[int]:
+        """Cycle of issue of each instruction, from the head of its block."""
+        cycles: list[int] = []
+        for i in self.code:
+            first = not i.index or self.block[i.index] != self.block[i.index - 1]
+            cycles.append(0 if first else cycles[-1] + self.code[i.index - 1].control.stall)
+        return cycles
+
+    def is_movable(self, i: int) -> bool:
+        """Neither pinned, nor padding, nor behind padding."""
+        if self.code[i].order is Order.PINNED or self.code[i].is_dummy_load:
+            return False
+        return not (i and self.code[i - 1].is_dummy_load)
+
+    # ---- candidates ----
+
+    def build(
+        self, order: list[int] | None = None, controls: Mapping[int, Control] | None = None, follow: bool = True
+    ) -> Cubin:
+        """The cubin with this order and these control bits; without `follow`, records stay behind."""
+        order = list(range(len(self.code))) if order is None else order
+        chosen = dict(controls or {})
+        for place, i in enumerate(order):
+            displaced = place + 1 < len(order) and order[place + 1] != i + 1
+            if displaced and i not in chosen and self.code[i].control.reuse:
+                chosen[i] = replace(self.code[i].control, reuse=0)
+        words = tuple(
+            chosen[i].encode(self.code[i].word) if i in chosen else self.code[i].word for i in order
+        )
+        moved = {16 * i: 16 * place for place, i in enumerate(order)} if follow else {}
+        return self.cubin.with_words(self.listing.kernel, words, moved)
+
+    def moved(self, i: int, before: int) -> list[int]:
+        """The order with instruction `i` directly before instruction `before`."""
+        order = [j for j in range(len(self.code)) if j != i]
+        order.insert(order.index(before), i)
+        return order
+
+    # ---- what depends on what ----
+
+    def hazards(self, first: int, second: int) -> list[Pair]:
+        a, b = self.code[first], self.code[second]
+        if a.never_executes or b.never_executes:
+            return []
+        kinds = ((Hazard.RAW, a.defs, b.uses), (Hazard.WAR, a.uses, b.defs), (Hazard.WAW, a.defs, b.defs))
+        return [
+            Pair(hazard, first, second, x.register, x.role, y.role)
+            for hazard, left, right in kinds
+            for x in left
+            for y in right
+            if x.register == y.register
+        ]
+
+    @cached_property
+    def obstacles(self) -> list[int | None]:
+        """For each movable instruction: the nearest above it, in its region, that it must not pass."""
+        return [self._obstacle(i.index) for i in self.code]
+
+    def _obstacle(self, i: int) -> int | None:
+        if not self.is_movable(i):
+            return None
+        for p in range(i - 1, -1, -1):
+            if self.region[p] != self.region[i]:
+                return None
+            if self.hazards(p, i) or self.may_be_ordered(p, i):
+                return p if self.is_movable(p) else None
+        return None
+
+    def may_be_ordered(self, first: int, second: int) -> bool:
+        """Might they be ordered by something else than a register? Asked generously."""
+        a, b = self.code[first], self.code[second]
+        if Order.FREE not in (a.order, b.order) or a.is_dummy_load or b.is_dummy_load:
+            return True
+        if set(a.control.sets) & set(b.control.sets):
+            return True
+        return all(i.declaration is not None and i.declaration.warp_wide for i in (a, b))
+
+    def may_overlap(self, first: int, second: int) -> Space | None:
+        """The memory in which these two may meet, one of them writing; None where not for certain."""
+        a, b = self.code[first].declaration, self.code[second].declaration
+        if a is None or b is None:
+            return None
+        spaces = [s for s in (a.writes, a.reads) if s is not None and s in (b.writes, b.reads)]
+        if not spaces or spaces[0] not in (a.writes, b.writes):
+            return None
+        x, y = (next(o for o in self.code[i].operands if o.kind is Kind.ADDRESS) for i in (first, second))
+        same_base = (x.register, x.uniform) == (y.register, y.uniform)
+        return spaces[0] if not same_base or x.offset == y.offset else None
+
+    # ---- timing ----
+
+    @cached_property
+    def timed(self) -> list[Pair]:
+        """Dependences inside a block on a fixed latency that the table knows and the original keeps."""
+        return [pair for i in self.code for pair in self._timed_from(i.index)]
+
+    def _timed_from(self, p: int) -> Iterator[Pair]:
+        if self.code[p].is_variable or self.code[p].declaration is None:
+            return
+        dead: set[int] = set()
+        for c in range(p + 1, len(self.code)):
+            distance = self.cycle[c] - self.cycle[p]
+            if self.block[c] != self.block[p] or distance > 40:
+                return
+            for pair in self.hazards(p, c):
+                needed = self.required(pair)
+                if pair.register not in dead and needed is not None and needed <= distance:
+                    yield pair
+            if not self.code[c].is_conditional and not self.code[c].never_executes:
+                dead |= {access.register for access in self.code[c].defs}
+
+    def required(self, pair: Pair) -> int | None:
+        a, b = self.code[pair.producer], self.code[pair.consumer]
+        return self.table.required(
+            pair.hazard, a, b, pair.register, pair.producer_role, pair.consumer_role
+        )
+
+    def shortened(self, i: int, by: int) -> Control | None:
+        """The instruction's control bits with a smaller stall, if that alone breaks no rule."""
+        control = self.code[i].control
+        least = self.table.minimum_stall(self.code[i])
+        floor = control.stall if least is None else max(least, 1)
+        return replace(control, stall=control.stall - by) if control.stall - by >= floor else None

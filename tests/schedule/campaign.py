@@ -1,0 +1,88 @@
+"""Random legal moves on a cubin, and everything that must still hold after them."""
+
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from cuasmrl.checker import Checker
+from cuasmrl.cubin import Cubin
+from cuasmrl.sass import Listing, disassemble
+from cuasmrl.schedule import Board
+
+_REUSE = re.compile(r"\.reuse")
+
+
+@dataclass
+class Tally:
+    moves: Counter[str] = field(default_factory=Counter)
+    certified: int = 0
+    instructions: int = 0
+    records: int = 0
+
+    def __iadd__(self, other: "Tally") -> "Tally":
+        self.moves += other.moves
+        self.certified += other.certified
+        self.instructions += other.instructions
+        self.records += other.records
+        return self
+
+
+def random_move(board: Board, rng: random.Random) -> str | None:
+    """One random move of a random kind; its name if it was legal."""
+    kind = rng.choices(("swap", "inherit", "move", "stall", "yield", "reuse"), (50, 2, 30, 8, 5, 5))[0]
+    i = rng.randrange(len(board.code))
+    legal = False
+    if kind == "swap":
+        swaps = board.legal_swaps()
+        legal = bool(swaps) and board.swap(rng.choice(swaps))
+    elif kind == "inherit":
+        swaps = board.inheritable_swaps()
+        legal = bool(swaps) and board.swap_inheriting(rng.choice(swaps))
+    elif kind == "move":
+        reach = board.reach(i)
+        legal = len(reach) > 1 and board.move(i, rng.choice(reach))
+    elif kind == "stall":
+        legal = board.set_stall(i, rng.randrange(16))
+    elif kind == "yield":
+        legal = board.set_yield(i, rng.random() < 0.5)
+    else:
+        legal = board.set_reuse(i, rng.random() < 0.5)
+    return kind if legal else None
+
+
+def play(cubin: Cubin, rounds: int, tries: int, rng: random.Random) -> Tally:
+    """`rounds` times: try random moves on every kernel, then verify the cubin they make."""
+    tally = Tally()
+    listings = disassemble(cubin)
+    checker = Checker(cubin, listings)
+    boards = {name: Board(listing) for name, listing in listings.items()}
+    for _ in range(rounds):
+        candidate = cubin
+        for board in boards.values():
+            if rng.random() < 0.3:
+                board.reset()
+            for _ in range(tries):
+                if (kind := random_move(board, rng)) is not None:
+                    tally.moves[kind] += 1
+            candidate = board.schedule().apply(candidate)
+        verify(cubin, candidate, boards, listings)
+        checker.check(candidate)
+        tally.certified += 1
+        tally.instructions += sum(len(listing.instructions) for listing in listings.values())
+        tally.records += sum(len(k.record_offsets()) for k in cubin.kernels)
+    return tally
+
+
+def verify(cubin: Cubin, candidate: Cubin, boards: dict[str, Board], listings: dict[str, Listing]) -> None:
+    """Disassembled anew, the candidate is exactly the permuted listing, and every record follows."""
+    again = disassemble(Cubin.parse(candidate.data, cubin.source))
+    for name, board in boards.items():
+        before, after = listings[name].instructions, again[name].instructions
+        for place, i in enumerate(board.order):
+            assert _REUSE.sub("", after[place].text) == _REUSE.sub("", before[i].text), f"{name} position {place}"
+            assert after[place].control == board.control(i)
+        old, new = cubin.kernel(name).record_offsets(), candidate.kernel(name).record_offsets()
+        assert old.keys() == new.keys()
+        for slot, offset in old.items():
+            assert new[slot] == 16 * board.position[offset // 16], f"{name}: record slot {slot:#x}"
