@@ -129,7 +129,9 @@ def _print_findings(name: str, found: list[Finding], show: int) -> None:
     counts = Counter(finding.rule for finding in found)
     hazards = sum(finding.is_hazard for finding in found)
     wasted = sum(finding.cycles for finding in found)
-    console.print(f"{name}: {hazards} hazards, {len(found) - hazards} notes, {wasted} stall cycles more than needed")
+    console.print(
+        f"{name}: {hazards} hazards, {len(found) - hazards} notes, {wasted} stall cycles more than needed"
+    )
     for rule in Rule:
         of_rule = [finding for finding in found if finding.rule is rule]
         for finding in of_rule[: show or None]:
@@ -158,7 +160,9 @@ def mine_command(
         console.out(text.getvalue(), end="")
         return
     _write(output, text.getvalue())
-    console.print(f"{len(mined.rows)} rows from {mined.instructions} instructions of {mined.cubins} cubins in {output}")
+    console.print(
+        f"{len(mined.rows)} rows from {mined.instructions} instructions of {mined.cubins} cubins in {output}"
+    )
 
 
 @app.command()
@@ -199,7 +203,11 @@ def _build(directory: Path, archs: list[int] | None, names: list[str], jobs: int
 
     with _progress("compiling", as_json) as advance:
         corpus = collection.build_corpus(
-            directory, archs or collection.ARCHS, names, jobs=jobs, progress=lambda _, done, total: advance(done, total)
+            directory,
+            archs or collection.ARCHS,
+            names,
+            jobs=jobs,
+            progress=lambda _, done, total: advance(done, total),
         )
     if as_json:
         _print_json({
@@ -209,7 +217,9 @@ def _build(directory: Path, archs: list[int] | None, names: list[str], jobs: int
         return
     console.print(f"{len(corpus.built)} cubins in {directory}")
     for entry in corpus.missing:
-        console.print(f"  not built: {entry.workload} {entry.config} sm_{entry.arch}: {entry.reason}", markup=False)
+        console.print(
+            f"  not built: {entry.workload} {entry.config} sm_{entry.arch}: {entry.reason}", markup=False
+        )
 
 
 def _write(path: Path, text: str) -> None:

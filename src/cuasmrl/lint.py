@@ -13,7 +13,7 @@ from typing import Any
 from cuasmrl.sass import Access, File, Hazard, Instruction, Listing, distances, file_of, name_of
 from cuasmrl.schedule import Board
 from cuasmrl.schedule.mining import mutually_executed, stall_clock
-from cuasmrl.schedule.scoreboards import Outstanding, at_entry, finished, issue, registers_of
+from cuasmrl.schedule.scoreboards import Outstanding, finished, issue, registers_of
 
 
 class Rule(StrEnum):
@@ -64,7 +64,9 @@ def _unknown(listing: Listing) -> Iterator[Finding]:
         sentence = f"{instruction} is not known; its block will not be touched"
         yield Finding(Rule.UNKNOWN_OPCODE, name, instruction.address, sentence)
     for record in listing.kernel.unknown_records():
-        sentence = f"record {record.name} is not known and might name instructions; the kernel will not be touched"
+        sentence = (
+            f"record {record.name} is not known and might name instructions; the kernel will not be touched"
+        )
         yield Finding(Rule.UNKNOWN_RECORD, name, 0, sentence)
 
 
@@ -85,7 +87,9 @@ def _short_distances(listing: Listing, board: Board) -> Iterator[Finding]:
                             f"{consumer} reads {name_of(use.register)} {distance} cycles after {producer}; "
                             f"no compiler goes below {floor}"
                         )
-                        yield Finding(Rule.UNPROTECTED_DISTANCE, listing.kernel.name, consumer.address, sentence)
+                        yield Finding(
+                            Rule.UNPROTECTED_DISTANCE, listing.kernel.name, consumer.address, sentence
+                        )
             for result in consumer.defs:
                 if not consumer.is_conditional:
                     writers[result.register].clear()
@@ -96,9 +100,8 @@ def _short_distances(listing: Listing, board: Board) -> Iterator[Finding]:
 def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
     """Results of loads and other variable-latency instructions touched without waiting for them."""
     code = listing.instructions
-    entries = at_entry(board.blocks, code)
     for block in board.blocks:
-        state = {key: dict(guards) for key, guards in entries[block.number].items()}
+        state = {key: dict(guards) for key, guards in board.originals.entries[block.number].items()}
         for consumer in code[block.start : block.end]:
             for key in finished(state, consumer, consumer.control, code):
                 del state[key]
@@ -121,7 +124,9 @@ def _fillers(listing: Listing, board: Board) -> Iterator[Finding]:
     last_exit = max((i.index for i in listing.instructions if i.opcode == "EXIT"), default=0)
     for instruction in listing.instructions[:last_exit]:
         if instruction.is_filler or instruction.opcode == "NOP":
-            sentence = f"{instruction} only passes {instruction.control.stall} cycles and is kept in its place"
+            sentence = (
+                f"{instruction} only passes {instruction.control.stall} cycles and is kept in its place"
+            )
             yield Finding(Rule.PINNED_FILLER, listing.kernel.name, instruction.address, sentence)
 
 

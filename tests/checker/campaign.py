@@ -53,7 +53,11 @@ def _plant_one(checker: Checker, site: Site, tally: Tally, rng: random.Random) -
 
 
 def table(tallies: dict[str, Tally]) -> str:
-    rows = [(kind, t.planted, t.refused, t.named) for kind, t in tallies.items()]
-    rows.append(("all", *(sum(row[n] for row in rows) for n in (1, 2, 3))))
+    total = Tally()
     lines = [f"{'kind':45} {'planted':>8} {'refused':>8} {'named':>8}"]
-    return "\n".join(lines + [f"{kind:45} {a:8} {b:8} {c:8}" for kind, a, b, c in rows])
+    for kind, tally in [*tallies.items(), ("all", total)]:
+        lines.append(f"{kind:45} {tally.planted:8} {tally.refused:8} {tally.named:8}")
+        total.planted += tally.planted
+        total.refused += tally.refused
+        total.named += tally.named
+    return "\n".join(lines)

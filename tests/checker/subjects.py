@@ -9,7 +9,36 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cuasmrl.cubin import Cubin
-from cuasmrl.sass import Control, Distances, Hazard, Instruction, Kind, Listing, Order, Space
+from cuasmrl.sass import DATA, Control, Distances, Hazard, Instruction, Kind, Listing, Order, Space
+
+
+class Uniform(Distances):
+    """A table by hand: the same distance for every pair, and nothing else to keep."""
+
+    def __init__(self, arch: int, cycles: int):
+        super().__init__(arch, ())
+        self.cycles = cycles
+
+    def required(
+        self,
+        hazard: Hazard,
+        producer: Instruction,
+        consumer: Instruction,
+        register: int,
+        producer_role: str = DATA,
+        consumer_role: str = DATA,
+    ) -> int | None:
+        return self.cycles
+
+    def spacing(self, first: Instruction) -> int | None:
+        return 1
+
+    def minimum_stall(self, instruction: Instruction) -> int | None:
+        return 1
+
+    def release(self, setter: Instruction) -> int | None:
+        return 2
+
 
 class Pair(NamedTuple):
     """Two instructions of a block that touch one register."""
@@ -52,15 +81,11 @@ class Subject:
     def region(self) -> list[int]:
         """As `block`, but pinned instructions stand alone and part what is around them."""
         unknown = {self.block[i.index] for i in self.code if i.declaration is None}
-        numbers, number = [], 0
-        for i in self.code:
-            alone = i.order is Order.PINNED or self.block[i.index] in unknown
-            previous = self.code[i.index - 1] if i.index else None
-            if previous is None or self.block[previous.index] != self.block[i.index]:
-                number += 1
-            elif alone or previous.order is Order.PINNED:
-                number += 1
-            numbers.append(number)
+        alone = [i.order is Order.PINNED or self.block[i.index] in unknown for i in self.code]
+        numbers = [0]
+        for i in range(1, len(self.code)):
+            cut = alone[i] or alone[i - 1] or self.block[i] != self.block[i - 1]
+            numbers.append(numbers[-1] + cut)
         return numbers
 
     @cached_property
@@ -81,7 +106,10 @@ class Subject:
     # ---- candidates ----
 
     def build(
-        self, order: list[int] | None = None, controls: Mapping[int, Control] | None = None, follow: bool = True
+        self,
+        order: list[int] | None = None,
+        controls: Mapping[int, Control] | None = None,
+        follow: bool = True,
     ) -> Cubin:
         """The cubin with this order and these control bits; without `follow`, records stay behind."""
         order = list(range(len(self.code))) if order is None else order
@@ -177,9 +205,7 @@ class Subject:
 
     def required(self, pair: Pair) -> int | None:
         a, b = self.code[pair.producer], self.code[pair.consumer]
-        return self.table.required(
-            pair.hazard, a, b, pair.register, pair.producer_role, pair.consumer_role
-        )
+        return self.table.required(pair.hazard, a, b, pair.register, pair.producer_role, pair.consumer_role)
 
     def shortened(self, i: int, by: int) -> Control | None:
         """The instruction's control bits with a smaller stall, if that alone breaks no rule."""

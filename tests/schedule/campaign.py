@@ -80,7 +80,9 @@ def verify(cubin: Cubin, candidate: Cubin, boards: dict[str, Board], listings: d
     for name, board in boards.items():
         before, after = listings[name].instructions, again[name].instructions
         for place, i in enumerate(board.order):
-            assert _REUSE.sub("", after[place].text) == _REUSE.sub("", before[i].text), f"{name} position {place}"
+            assert _REUSE.sub("", after[place].text) == _REUSE.sub("", before[i].text), (
+                f"{name} position {place}"
+            )
             assert after[place].control == board.control(i)
         old, new = cubin.kernel(name).record_offsets(), candidate.kernel(name).record_offsets()
         assert old.keys() == new.keys()

@@ -126,13 +126,22 @@ class _KernelProof:
         yield field_faults(self.program, candidate, self.table)
         yield self._data_flow_faults(candidate)
         yield self.memory.faults(candidate)
-        yield self.latencies.faults(candidate)
         yield self._scoreboard_faults(candidate)
+        yield self.latencies.faults(candidate)
         yield self.spacings.release_faults(candidate)
         yield self.spacings.spacing_faults(candidate)
 
     def _refuse_first(self, faults: Iterable[Fault], candidate: Arrangement) -> None:
-        first = min(faults, key=lambda fault: candidate.position[fault.consumer], default=None)
+        """The first is the one with the lowest consumer; what a loop carries round comes after the rest."""
+
+        def rank(fault: Fault) -> tuple[bool, int, int, int, int, str]:
+            place = candidate.position[fault.consumer]
+            origin = place if fault.producer is None else candidate.position[fault.producer]
+            carried = fault.producer is not None and fault.producer > fault.consumer
+            rule = list(Rule).index(fault.rule)
+            return carried, place, origin, rule, fault.register or 0, fault.message
+
+        first = min(faults, key=rank, default=None)
         if first is not None:
             raise refusal(self.name, first, self.program.instructions, candidate.position)
 
@@ -176,7 +185,7 @@ class _KernelProof:
 
     @cached_property
     def digest(self) -> str:
-        """Over the answers for this kernel, not the whole table: a row for another opcode changes no proof."""
+        """Over the answers for this kernel: a row for another opcode changes no proof."""
         relied = [str(self.latencies.required(edge)) for edge in self.latencies.edges]
         for i in self.program.instructions:
             relied.append(f"{self.table.minimum_stall(i)} {self.table.spacing(i)} {self.table.release(i)}")

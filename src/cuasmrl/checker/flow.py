@@ -5,9 +5,11 @@ schedule never moves a branch or a label, so the graph of the original is that o
 """
 
 from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
 
 from cuasmrl.cubin import WORD_BYTES
-from cuasmrl.sass import Instruction, Kind, Listing, Order
+from cuasmrl.sass import File, Instruction, Kind, Listing, Order
 
 _LEAVES = {"BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "EXIT", "KILL", "RTT", "CALL", "RET", "BSYNC"}
 """Without a condition, control does not simply go on to the next instruction."""
@@ -63,12 +65,19 @@ def _ends_block(i: Instruction) -> bool:
     return i.declaration is None or i.declaration.jumps or (i.target is not None and i.opcode != "BSSY")
 
 
+def _has_condition(i: Instruction) -> bool:
+    """By guard, by an operand (`BRA.U !UP0, ..`), or by the state of the warp (`BRA.DIV`)."""
+    registers = [operand.register for operand in i.operands if operand.register is not None]
+    by_operand = any(register.file in (File.P, File.UP) for register in registers)
+    return i.is_conditional or i.never_executes or by_operand or bool({"DIV", "CONV"} & set(i.modifiers))
+
+
 def _targets(
     last: Instruction, listing: Listing, heads: list[int], reconvergence: dict[int, set[int]]
 ) -> set[int]:
     """Instructions that may follow the last one of a block."""
     following = last.index + 1
-    falls_through = last.is_conditional or last.never_executes or last.opcode not in _LEAVES
+    falls_through = _has_condition(last) or last.opcode not in _LEAVES
     targets = {following} if falls_through else set()
     if last.never_executes:
         return targets
@@ -113,7 +122,7 @@ def _reconvergence(instructions: tuple[Instruction, ...], blocks: tuple[Block, .
                 end = next((i for i in rest if _barrier(i) == _barrier(origin)), None)
                 if end is not None and end.opcode == "BSYNC":
                     found.setdefault(end.index, set()).add(origin.target // WORD_BYTES)
-                if end is None or end.is_conditional:
+                if end is None or _has_condition(end):
                     fresh = set(blocks[at].successors) - seen
                     seen |= fresh
                     work += [(following, barriers[following]) for following in fresh]
@@ -127,8 +136,16 @@ def _barrier(i: Instruction) -> int | None:
     return None
 
 
-def regions_of(instructions: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> list[tuple[int, int]]:
-    """Ranges inside which instructions may change places: blocks, cut before and after pinned instructions.
+class Region(NamedTuple):
+    """Instructions `start` to `end` (exclusive), which may change places unless they are pinned."""
+
+    start: int
+    end: int
+    pinned: bool
+
+
+def regions_of(instructions: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> list[Region]:
+    """Blocks, cut before and after each pinned instruction.
 
     Nothing crosses a pinned instruction. That matters: `__syncwarp()` may be compiled to a bare NOP, the
     only trace of an order between lanes. An unknown opcode pins its whole block.
@@ -137,10 +154,10 @@ def regions_of(instructions: tuple[Instruction, ...], blocks: tuple[Block, ...])
     for block in blocks:
         inside = instructions[block.start : block.end]
         frozen = any(i.declaration is None for i in inside)
-        start = block.start
-        for i in inside:
-            if frozen or i.order is Order.PINNED:
-                regions += [(start, i.index)] * (start < i.index) + [(i.index, i.index + 1)]
-                start = i.index + 1
-        regions += [(start, block.end)] * (start < block.end)
+        for pinned, run in groupby(inside, lambda i: i.order is Order.PINNED):
+            members = [i.index for i in run]
+            if pinned or frozen:
+                regions += [Region(i, i + 1, True) for i in members]
+            else:
+                regions.append(Region(members[0], members[-1] + 1, False))
     return regions

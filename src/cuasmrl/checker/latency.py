@@ -15,10 +15,12 @@ import numpy as np
 from cuasmrl.checker.flow import Block
 from cuasmrl.checker.program import Arrangement, Edge, Pending, Program, boards_waited
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.sass import Distances, Hazard, Order
+from cuasmrl.sass import Distances, Hazard, Instruction, Order, Pipe
 
 FOREVER = 96
-"""Cycles after which no fixed latency is still running; the longest known is below 70."""
+"""Cycles after which no fixed latency is still running: tensor cores take up to 44 (facts/sass.md §7)."""
+LONGEST = 32
+"""The same for all other pipes, whose longest known is 14."""
 
 
 class Elapsed(NamedTuple):
@@ -76,7 +78,7 @@ class Latencies:
         return not pending.written and not self.program.reads_late(p, pending.register)
 
     def required(self, edge: Edge) -> int:
-        """FOREVER where the table is silent: then nothing comes closer than it was."""
+        """Where the table is silent, so much that nothing comes closer than it was."""
         known = self._required.get(edge)
         if known is None:
             known = self._required[edge] = self._look_up(edge)
@@ -86,6 +88,7 @@ class Latencies:
         if edge in self.unprotected:
             return FOREVER
         producer, consumer = (self.program.instructions[i] for i in (edge.producer, edge.consumer))
+        unknown = FOREVER if _may_take_long(producer) else LONGEST
         first = producer.uses if edge.hazard is Hazard.WAR else producer.defs
         second = consumer.uses if edge.hazard is Hazard.RAW else consumer.defs
         answers = [
@@ -95,7 +98,7 @@ class Latencies:
             for c in second
             if c.register == edge.register
         ]
-        return min(FOREVER, max(FOREVER if answer is None else answer for answer in answers))
+        return min(FOREVER, max(unknown if answer is None else answer for answer in answers))
 
     # ---- inside a block: all edges at once ----
 
@@ -196,6 +199,10 @@ class Latencies:
                 candidate, self._waiters_between(head - 1, consumer), None, consumer
             ):
                 yield _wait_lost(edge, required, distance)
+
+
+def _may_take_long(i: Instruction) -> bool:
+    return i.declaration is None or i.declaration.pipe in (Pipe.TENSOR, Pipe.ASYNC)
 
 
 def _waits_of(program: Program, original: Arrangement) -> dict[int, tuple[set[tuple[int, int]], list[int]]]:

@@ -20,11 +20,11 @@ def match_words(program: Program, words: list[bytes]) -> list[int] | Fault:
     """
     known = {without_control(i.word) for i in program.instructions}
     stripped = [without_control(word) for word in words]
-    for start, end in program.regions:
-        if end - start == 1 and stripped[start] != without_control(program.instructions[start].word):
+    for start, _, pinned in program.regions:
+        if pinned and stripped[start] != without_control(program.instructions[start].word):
             return _misplaced(start, stripped[start] in known, Rule.PINNED)
     order: list[int] = []
-    for start, end in program.regions:
+    for start, end, _ in program.regions:
         waiting: dict[bytes, deque[int]] = defaultdict(deque)
         for i in range(start, end):
             waiting[without_control(program.instructions[i].word)].append(i)

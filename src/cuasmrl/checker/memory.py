@@ -48,19 +48,21 @@ class MemoryOrder:
     def conflict(self, first: int, second: int) -> Rule | None:
         """Why `second` may not overtake `first`."""
         a, b = self.program.instructions[first], self.program.instructions[second]
-        if self._counted[first] & self._counted[second]:
-            # DEPBAR.LE SBk, n lets the last n raisers of SBk run on: which these are must not change.
+        if Order.SYNC in (a.order, b.order) and {a.order, b.order} <= {Order.SYNC, Order.MEMORY}:
             return Rule.SYNC_ORDER
-        if Order.SYNC in (a.order, b.order):
-            both = {a.order, b.order} <= {Order.SYNC, Order.MEMORY}
-            return Rule.SYNC_ORDER if both else None
-        if a.is_dummy_load or b.is_dummy_load:
-            return Rule.PADDING if _is_shared_queue(a) and _is_shared_queue(b) else None
+        if (a.is_dummy_load or b.is_dummy_load) and _is_shared_queue(a) and _is_shared_queue(b):
+            return Rule.PADDING
         if _is_warp_wide(a) and _is_warp_wide(b):
             return Rule.WARP_ORDER
-        if a.order is b.order is Order.MEMORY and self._must_keep(a, b):
+        if (
+            a.order is b.order is Order.MEMORY
+            and not a.is_dummy_load
+            and not b.is_dummy_load
+            and self._must_keep(a, b)
+        ):
             return Rule.MEMORY_ORDER
-        return None
+        # DEPBAR.LE SBk, n lets the last n that raised SBk run on: which these are must not change.
+        return Rule.SYNC_ORDER if self._counted[first] & self._counted[second] else None
 
     def _must_keep(self, a: Instruction, b: Instruction) -> bool:
         writes_a, writes_b = _spaces(a, True), _spaces(b, True)

@@ -114,11 +114,11 @@ class _Machine:
 
     def _raise(self, state: State, i: int) -> None:
         control, instruction = self.arrangement.controls[i], self.program.instructions[i]
-        for board in control.sets:
+        for raised in control.sets:
             for operation, status in state.items():
-                if board in status.guards:
+                if raised in status.guards:
                     state[operation] = Status(
-                        {**status.guards, board: status.guards[board] + 1}, status.registers
+                        {**status.guards, raised: status.guards[raised] + 1}, status.registers
                     )
         for board, for_results in ((control.write_barrier, True), (control.read_barrier, False)):
             if board is None:

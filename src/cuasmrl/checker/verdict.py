@@ -24,8 +24,8 @@ class Rule(StrEnum):
     MEMORY_ORDER = "memory order"
     SYNC_ORDER = "synchronisation order"
     WARP_ORDER = "warp-wide order"
-    DISTANCE = "distance"
     SCOREBOARD = "scoreboard"
+    DISTANCE = "distance"
     RELEASE = "scoreboard release"
     SPACING = "spacing"
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cuasmrl.sass.opcodes import Opcode, Order, Pipe, Shape, Widths
 from cuasmrl.sass.operands import Kind, Operand, Register
-from cuasmrl.sass.registers import PREDICATES, File, resource
+from cuasmrl.sass.registers import BARRIER_REGISTERS, PREDICATES, File, file_of, resource
 from cuasmrl.sass.widths import widths_of
 
 DATA, GUARD, ADDRESS, DESCRIPTOR = "data", "guard", "address", "descriptor"
@@ -26,7 +26,6 @@ class Accesses:
     uses: tuple[Access, ...]
 
 
-
 def accesses_of(
     opcode: Opcode,
     modifiers: tuple[str, ...],
@@ -42,48 +41,48 @@ def accesses_of(
     uses: list[Access] = []
     if guard is not None and guard.register is not None:
         uses += [Access(r, GUARD) for r in guard.register.resources()]
-    wide = opcode.widths is Widths.MULTIPLY_ADD and "WIDE" in modifiers
-    for position, operand in enumerate(operands):
-        width = widths[position]
+    halved = opcode.widths is Widths.MULTIPLY_ADD and "WIDE" in modifiers
+    for position, (operand, width) in enumerate(zip(operands, widths, strict=True)):
         if operand.kind is Kind.REGISTER and operand.register is not None:
-            registers = operand.register.resources(width)
+            accesses = _registers(operand.register.resources(width), halved, _source_role(opcode, position))
             if position < count:
-                defs += _halves(registers) if wide else [Access(r) for r in registers]
-            elif wide and width == 2:
-                uses += _halves(registers)
+                defs += accesses
             else:
-                role = _source_role(opcode, position)
-                uses += [Access(r, role) for r in registers]
+                uses += accesses
         elif operand.kind is Kind.ALL_PREDICATES:
-            target = defs if position < count else uses
-            target += _masked_predicates(operand, operands)
+            (defs if position < count else uses).extend(_masked_predicates(operand, operands))
         elif operand.kind in (Kind.ADDRESS, Kind.CONSTANT):
-            uses += _address_uses(modifiers, operand, width, near=opcode.name == "LDGSTS" and position == 0)
+            near = opcode.name == "LDGSTS" and position == 0
+            uses += _address_uses(modifiers, operand, width, near)
     uses += _hidden_descriptor(opcode, operands, word, arch)
-    if opcode.name == "BREAK":
-        uses += [Access(r) for o in operands if o.register for r in o.register.resources()]
-        defs += [Access(r) for o in operands if o.register and o.register.file is File.B for r in o.register.resources()]
+    if opcode.name == "BREAK" or "CLEAR" in modifiers:
+        # BREAK takes lanes out of a barrier register, BMOV.CLEAR empties the one it reads.
+        defs += [Access(use.register) for use in uses if file_of(use.register) is File.B]
     return Accesses(tuple(dict.fromkeys(defs)), tuple(dict.fromkeys(uses)))
+
+
+def _registers(registers: tuple[int, ...], halved: bool, role: str) -> list[Access]:
+    """The halves of a 64-bit product and addend are ready, and needed, at different times."""
+    if halved and len(registers) == 2:
+        return [Access(registers[0], LOW), Access(registers[1], HIGH)]
+    return [Access(register, role) for register in registers]
 
 
 def everything(registers: int) -> Accesses:
     """For an opcode we do not know: it may read and write anything."""
-    every = tuple(
-        Access(resource(file, i))
-        for file, count in ((File.R, registers), (File.UR, 128), (File.P, PREDICATES), (File.UP, PREDICATES))
-        for i in range(count)
-    )
+    files = {
+        File.R: registers,
+        File.UR: 128,
+        File.P: PREDICATES,
+        File.UP: PREDICATES,
+        File.B: BARRIER_REGISTERS,
+    }
+    every = tuple(Access(resource(file, i)) for file, count in files.items() for i in range(count))
     return Accesses(every, every)
 
 
-def _halves(registers: tuple[int, ...]) -> list[Access]:
-    return [Access(r, role) for r, role in zip(registers, (LOW, HIGH), strict=False)]
-
-
 def _source_role(opcode: Opcode, position: int) -> str:
-    if opcode.pipe is Pipe.TENSOR and position == 3:
-        return ACCUMULATOR
-    return DATA
+    return ACCUMULATOR if opcode.pipe is Pipe.TENSOR and position == 3 else DATA
 
 
 def _destinations(opcode: Opcode, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> int:
@@ -91,7 +90,7 @@ def _destinations(opcode: Opcode, modifiers: tuple[str, ...], operands: tuple[Op
     match opcode.shape:
         case Shape.NONE:
             return 0
-        case Shape.FIRST | Shape.PREDICATES_1 | Shape.ALL_PREDICATES:
+        case Shape.FIRST:
             return 1
         case Shape.PREDICATES_2:
             return 2

@@ -1,4 +1,4 @@
-"""The 21 control bits that ptxas puts into every instruction word (bits 105..125, all chips sm_75..sm_120)."""
+"""The 21 control bits that ptxas puts into every instruction word: bits 105..125 from sm_75 to sm_120."""
 
 from dataclasses import dataclass
 
@@ -44,9 +44,8 @@ class Control:
         """The same word with these control bits."""
         write = NO_BARRIER if self.write_barrier is None else self.write_barrier
         read = NO_BARRIER if self.read_barrier is None else self.read_barrier
-        bits = (
-            self.stall | (not self.yield_) << 4 | write << 5 | read << 8 | self.wait_mask << 11 | self.reuse << 17
-        )  # fmt: skip
+        bits = self.stall | (not self.yield_) << 4 | write << 5 | read << 8
+        bits |= self.wait_mask << 11 | self.reuse << 17
         return (int.from_bytes(word, "little") & ~CONTROL_MASK | bits << _SHIFT).to_bytes(16, "little")
 
     @property
@@ -65,11 +64,13 @@ class Control:
         hardware treats a long stall without yield as one or two cycles.
         """
         if self.stall > LONGEST_STALL_WITHOUT_YIELD and not self.yield_:
-            return f"stall {self.stall} needs the yield bit (bit 109) clear, above {LONGEST_STALL_WITHOUT_YIELD}"
+            return (
+                f"stall {self.stall} is above {LONGEST_STALL_WITHOUT_YIELD} and needs bit 109 clear (yield)"
+            )
         if self.stall == 0 and not self.yield_:
-            return "stall 0 needs the yield bit (bit 109) clear"
+            return "stall 0 needs bit 109 clear (yield)"
         if self.reuse and self.yield_:
-            return "a reuse flag needs the yield bit (bit 109) set"
+            return "a reuse flag needs bit 109 set (no yield)"
         for name, barrier in (("write", self.write_barrier), ("read", self.read_barrier)):
             if barrier is not None and barrier >= BARRIERS:
                 return f"{name} barrier {barrier} does not exist"

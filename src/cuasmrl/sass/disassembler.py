@@ -22,6 +22,11 @@ _LINE = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _LABEL = re.compile(r"([\w.$]+):\s*$")
 _COMMENT = re.compile(r"\s*\(\*.*?\*\)")
 _TIMEOUT_SECONDS = 600
+_PLACES = (
+    ("triton", "backends/nvidia/bin"),
+    ("nvidia", "cu13/bin"),
+    ("nvidia", "cuda_nvdisasm/bin"),
+)
 
 
 @dataclass(frozen=True)
@@ -29,19 +34,26 @@ class Nvdisasm:
     path: str
     version: tuple[int, int]
 
-    def run(self, path: str | Path, *options: str) -> str:
+    def run(self, path: str | Path, *options: str, source: str = "") -> str:
+        """Standard output; an error speaks of `source` where `path` is only a scratch copy of it."""
+        what = source or str(path)
+        release = f"nvdisasm {self.version[0]}.{self.version[1]}"
+        command = [self.path, *options, str(path)]
         try:
-            done = subprocess.run(
-                [self.path, *options, str(path)], capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise CuasmrlError(f"nvdisasm at {self.path} did not run on {path}: {error}") from error
-        if done.returncode:
-            reason = (done.stderr or done.stdout).strip().splitlines()
+            done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
             raise CuasmrlError(
-                f"nvdisasm {self.version[0]}.{self.version[1]} refuses {path}: {reason[-1] if reason else 'no reason given'}"
-            )
-        return done.stdout
+                f"{release} did not finish {what} in {_TIMEOUT_SECONDS} seconds; is the machine overloaded?"
+            ) from None
+        except OSError as error:
+            raise CuasmrlError(
+                f"{release} at {self.path} cannot be started ({error.strerror}); pip install -U triton"
+            ) from error
+        if done.returncode:
+            printed = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+            reason = printed[-1] if printed else f"exit status {done.returncode}"
+            raise CuasmrlError(f"{release} refuses {what} ({reason}); recompile it, or pip install -U triton")
+        return done.stdout.decode(errors="replace")
 
 
 @dataclass(frozen=True)
@@ -58,25 +70,27 @@ class Listing:
 
 def find_nvdisasm(minimum: tuple[int, int] = (12, 0)) -> Nvdisasm:
     """The first nvdisasm that is new enough: $CUASMRL_NVDISASM, Triton's, the PyPI package's, PATH's."""
-    too_old = []
+    wanted = f"nvdisasm {minimum[0]}.{minimum[1]} or newer"
+    found = []
     for path in _candidates():
         version = _version(path)
-        if version is None:
-            continue
-        if version >= minimum:
+        if version is not None and version >= minimum:
             return Nvdisasm(path, version)
-        too_old.append(f"{path} is {version[0]}.{version[1]}")
-    wanted = f"nvdisasm {minimum[0]}.{minimum[1]} or newer"
-    if too_old:
-        raise CuasmrlError(f"{wanted} is needed, but {'; '.join(too_old)}: pip install triton, or update CUDA")
-    raise CuasmrlError(f"no nvdisasm found: pip install triton (it ships one), or set {OVERRIDE} to {wanted}")
+        found.append(
+            f"{path} is {version[0]}.{version[1]}" if version else f"{path} does not say its version"
+        )
+    if found:
+        raise CuasmrlError(
+            f"{wanted} is needed, but {' and '.join(found)}; pip install -U triton, or set {OVERRIDE}"
+        )
+    raise CuasmrlError(f"no nvdisasm found; pip install triton (it ships one), or set {OVERRIDE} to {wanted}")
 
 
 def _candidates() -> Iterator[str]:
     if override := os.environ.get(OVERRIDE):
         yield override
         return
-    for package, inside in (("triton", "backends/nvidia/bin"), ("nvidia", "cu13/bin"), ("nvidia", "cuda_nvdisasm/bin")):
+    for package, inside in _PLACES:
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             path = Path(folder) / inside / "nvdisasm"
@@ -89,10 +103,10 @@ def _candidates() -> Iterator[str]:
 @lru_cache
 def _version(path: str) -> tuple[int, int] | None:
     try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([path, "--version"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = _RELEASE.search(done.stdout)
+    match = _RELEASE.search(done.stdout.decode(errors="replace"))
     return (int(match[1]), int(match[2])) if match else None
 
 
@@ -109,9 +123,9 @@ def disassemble(cubin: Cubin) -> dict[str, Listing]:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin.data)
         # Without dataflow analysis nvdisasm is faster and accepts every cubin; the text is the same.
-        output = tool.run(path, "-c", "-ndf")
+        output = tool.run(path, "-c", "-ndf", source=cubin.source)
     texts = parse_output(output)
-    return {kernel.name: _listing(cubin, kernel, *texts.get(kernel.name, ([], {}))) for kernel in cubin.kernels}
+    return {k.name: _listing(cubin, k, *texts.get(k.name, ([], {}))) for k in cubin.kernels}
 
 
 def disassemble_kernel(cubin: Cubin, name: str | None = None) -> Listing:
@@ -135,15 +149,18 @@ def parse_output(output: str) -> dict[str, tuple[list[str], dict[str, int]]]:
 
 
 def _listing(cubin: Cubin, kernel: Kernel, texts: list[str], labels: dict[str, int]) -> Listing:
+    where = f"{cubin.source}, kernel {kernel.name}"
     if len(texts) != len(kernel.words):
         raise CuasmrlError(
-            f"{cubin.source}, kernel {kernel.name}: nvdisasm lists {len(texts)} instructions but the code holds "
-            f"{len(kernel.words)} words; install a newer nvdisasm (pip install -U triton)"
+            f"{where}: nvdisasm lists {len(texts)} instructions for {len(kernel.words)} words of code; "
+            "pip install -U triton for a newer nvdisasm"
         )
     instructions = []
     for index, (word, text) in enumerate(zip(kernel.words, texts, strict=True)):
         try:
             instructions.append(parse_instruction(index, word, text, kernel.arch, kernel.registers, labels))
         except ValueError as error:
-            raise CuasmrlError(f"{cubin.source}, kernel {kernel.name}, address {16 * index:#06x}: {error}") from error
+            raise CuasmrlError(
+                f"{where}, address {16 * index:#06x}: {error}; this nvdisasm may be too new for cuasmrl"
+            ) from error
     return Listing(kernel, tuple(instructions))

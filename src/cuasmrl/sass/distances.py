@@ -86,8 +86,17 @@ class Distances:
         for row in rows:
             if row.arch != arch:
                 continue
-            self._exact[row.hazard, row.file, row.producer, row.producer_role, row.consumer, row.consumer_role] = row
-            group = (row.hazard, row.file, row.producer, row.producer_role, _pipe(row.consumer), row.consumer_role)
+            self._exact[
+                row.hazard, row.file, row.producer, row.producer_role, row.consumer, row.consumer_role
+            ] = row
+            group = (
+                row.hazard,
+                row.file,
+                row.producer,
+                row.producer_role,
+                _pipe(row.consumer),
+                row.consumer_role,
+            )
             self._floor[group] = min(self._floor.get(group, row.smallest), row.smallest)
             if row.pairs >= _ENOUGH_PAIRS:
                 self._group[group] = max(self._group.get(group, 0), row.distance)
@@ -115,10 +124,14 @@ class Distances:
             known = self._pooled(hazard, file, producer, producer_role)
             return self._widest.get((hazard, file)) if known is None else known
         consumer_key = consumer.timing_key
-        exact = self._exact.get((hazard, file, producer.timing_key, producer_role, consumer_key, consumer_role))
+        exact = self._exact.get(
+            (hazard, file, producer.timing_key, producer_role, consumer_key, consumer_role)
+        )
         if exact is not None and exact.pairs >= _ENOUGH_PAIRS:
             return exact.distance
-        group = self._group.get((hazard, file, producer.timing_key, producer_role, _pipe(consumer_key), consumer_role))
+        group = self._group.get(
+            (hazard, file, producer.timing_key, producer_role, _pipe(consumer_key), consumer_role)
+        )
         if group is None:
             # What every reader can read may also be overwritten.
             group = self._slowest.get((file, producer.timing_key), _CEILING[file] if file is File.B else None)
@@ -127,9 +140,15 @@ class Distances:
         return min(exact.distance, group)
 
     def floor(
-        self, hazard: Hazard, producer: Instruction, consumer: Instruction, register: int, producer_role: str, role: str
+        self,
+        hazard: Hazard,
+        producer: Instruction,
+        consumer: Instruction,
+        register: int,
+        producer_role: str,
+        role: str,
     ) -> int:
-        """No compiler came closer than this between the producer and any instruction of the consumer's pipe."""
+        """No compiler came closer than this to the producer with any instruction of the consumer's pipe."""
         pipe = "" if hazard is Hazard.WAR else _pipe(consumer.timing_key)
         role = "" if hazard is Hazard.WAR else role
         return self._floor.get((hazard, file_of(register), producer.timing_key, producer_role, pipe, role), 0)
@@ -171,13 +190,24 @@ def read_rows(lines: Iterable[str], source: str) -> list[Row]:
         try:
             rows.append(
                 Row(
-                    int(line["arch"]), Hazard(line["hazard"]), line["file"], line["producer"], line["producer_role"],
-                    line["consumer"], line["consumer_role"], int(line["distance"]), int(line["smallest"]),
-                    int(line["pairs"]), int(line["supporting"]), line["witness"],
+                    arch=int(line["arch"]),
+                    hazard=Hazard(line["hazard"]),
+                    file=line["file"],
+                    producer=line["producer"],
+                    producer_role=line["producer_role"],
+                    consumer=line["consumer"],
+                    consumer_role=line["consumer_role"],
+                    distance=int(line["distance"]),
+                    smallest=int(line["smallest"]),
+                    pairs=int(line["pairs"]),
+                    supporting=int(line["supporting"]),
+                    witness=line["witness"],
                 )
-            )  # fmt: skip
+            )
         except (ValueError, TypeError) as error:
-            raise CuasmrlError(f"{source}, line {number}: {error}; regenerate it with cuasmrl mine") from error
+            raise CuasmrlError(
+                f"{source}, line {number}: {error}; regenerate it with cuasmrl mine"
+            ) from error
     return rows
 
 
@@ -185,8 +215,6 @@ def read_rows(lines: Iterable[str], source: str) -> list[Row]:
 def _shipped() -> tuple[Row, ...]:
     table = resources.files("cuasmrl.sass") / "data" / "distances.csv"
     return tuple(read_rows(table.read_text(encoding="utf-8").splitlines(), "the shipped distance table"))
-
-
 
 
 @lru_cache

@@ -11,6 +11,7 @@ from cuasmrl.sass.opcodes import OPCODES, Opcode, Order
 from cuasmrl.sass.operands import Kind, Operand, parse_operand, split_operands
 
 _STATEMENT = re.compile(r"(?:@(?P<guard>!?U?P[T\d]) )?\s*(?P<mnemonic>[A-Z][\w.]*)\s*(?P<operands>.*)$")
+_BASED = re.compile(r"(U?R\d+) (`\(.*\)|-?0x[0-9a-f]+)$")
 _SHAPE_OR_TYPE = re.compile(r"\d{3,}|\d+x\d+x\d+|F16|F32|F64|BF16|TF32|[SU][48]|E\dM\d|SP|SF")
 
 
@@ -31,7 +32,7 @@ class Instruction:
     defs: tuple[Access, ...]
     uses: tuple[Access, ...]
     target: int | None
-    """Code offset that a branch, call or BSSY names."""
+    """Code offset that a branch, call or BSSY names; None where a register decides (RET, BRX, CALL R2)."""
 
     @property
     def address(self) -> int:
@@ -77,8 +78,8 @@ class Instruction:
 
     @cached_property
     def never_executes(self) -> bool:
-        guard = self.guard
-        return guard is not None and guard.inverted and guard.register is not None and guard.register.index is None
+        """Is it guarded by a constant false: @!PT or @!UPT?"""
+        return self.guard is not None and self.guard.inverted and not self.is_conditional
 
     @cached_property
     def is_dummy_load(self) -> bool:
@@ -95,7 +96,8 @@ class Instruction:
         """DEPBAR's condition: (scoreboard, the count it may still hold, scoreboards that must be zero)."""
         if self.opcode != "DEPBAR":
             return None
-        board, count, also = None, 0, ()
+        board: int | None = None
+        count, also = 0, tuple[int, ...]()
         for operand in self.operands:
             if operand.kind is Kind.SCOREBOARD:
                 board = int(operand.value or 0)
@@ -133,20 +135,35 @@ def parse_instruction(
     if declaration is not None:
         try:
             found = accesses_of(declaration, modifiers, operands, guard, word, arch)
-        except (KeyError, IndexError, ValueError):
-            # A form of the opcode that the width rules do not cover is as unknown as a new opcode.
+        except ValueError:
+            # A form that the width rules do not cover, or whose registers run off the end of the file, is
+            # as unknown as a new opcode.
             declaration = None
-    target = next((labels[o.label] for o in operands if o.label is not None and o.label in labels), None)
     return Instruction(
-        index, word, text, guard, mnemonic, operands, Control.decode(word), arch, declaration, found.defs, found.uses, target
-    )  # fmt: skip
+        index=index,
+        word=word,
+        text=text,
+        guard=guard,
+        mnemonic=mnemonic,
+        operands=operands,
+        control=Control.decode(word),
+        arch=arch,
+        declaration=declaration,
+        defs=found.defs,
+        uses=found.uses,
+        target=_target(operands, labels, text),
+    )
 
 
 def _operand_texts(text: str) -> list[str]:
-    """Split the operands; `RET R2 `(k)` and `BRX R2 -0x10` join a register and a target with a blank."""
+    """Split the operands; ``RET R2 `(k)`` and `BRX R2 -0x10` join a register and its base with a blank."""
     parts = split_operands(text)
-    if parts and (match := re.fullmatch(r"(U?R\d+) (`\(.*\)|-?0x[0-9a-f]+)", parts[-1])):
+    if parts and (match := _BASED.fullmatch(parts[-1])):
         parts[-1:] = [match[1], match[2]]
     return parts
 
 
+def _target(operands: tuple[Operand, ...], labels: dict[str, int], text: str) -> int | None:
+    if _BASED.search(text):
+        return None
+    return next((labels[o.label] for o in operands if o.label is not None and o.label in labels), None)

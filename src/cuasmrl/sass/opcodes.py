@@ -50,11 +50,9 @@ class Shape(StrEnum):
 
     RESULT = "predicates, one register, predicates"
     PREDICATES_2 = "two predicates"
-    PREDICATES_1 = "one predicate"
     ALL_BUT_LAST = "everything but the last operand"
     FIRST = "the first operand"
     NONE = "nothing"
-    ALL_PREDICATES = "the predicates selected by the mask"
 
 
 class Widths(StrEnum):
@@ -120,92 +118,99 @@ def _many(names: str, pipe: Pipe, **common: object) -> list[Opcode]:
     return [Opcode(name, pipe, **common) for name in names.split()]  # type: ignore[arg-type]
 
 
-def _load(names: str, queue: str, space: Space | None, widths: Widths = Widths.MEMORY, writes: Space | None = None) -> list[Opcode]:
-    return _many(names, Pipe.MEMORY, variable=ALL_ARCHS, queue=queue, reads=space, writes=writes, widths=widths,
-                 order=Order.MEMORY if space else Order.FREE)  # fmt: skip
+def _announced(names: str, pipe: Pipe, queue: str, **common: object) -> list[Opcode]:
+    """Results announced by a scoreboard on every chip."""
+    return _many(names, pipe, **({"variable": ALL_ARCHS, "queue": queue} | common))
 
 
-def _store(names: str, queue: str, space: Space, widths: Widths = Widths.MEMORY, reads: Space | None = None) -> list[Opcode]:
-    return _many(names, Pipe.MEMORY, variable=ALL_ARCHS, queue=queue, writes=space, reads=reads, widths=widths,
-                 order=Order.MEMORY, shape=Shape.NONE)  # fmt: skip
+def _load(names: str, queue: str, reads: Space, **common: object) -> list[Opcode]:
+    return _announced(
+        names, Pipe.MEMORY, queue, reads=reads, order=Order.MEMORY, **({"widths": Widths.MEMORY} | common)
+    )
+
+
+def _store(names: str, queue: str, writes: Space, **common: object) -> list[Opcode]:
+    return _announced(names, Pipe.MEMORY, queue, writes=writes, order=Order.MEMORY, shape=Shape.NONE,
+                      **({"widths": Widths.MEMORY} | common))  # fmt: skip
 
 
 def _pinned(names: str, pipe: Pipe, **common: object) -> list[Opcode]:
     return _many(names, pipe, order=Order.PINNED, **({"shape": Shape.NONE} | common))
 
 
+def _engine(names: str, queue: str, **common: object) -> list[Opcode]:
+    """Orders to an engine beside the warp: never moved, and their operands are read late."""
+    return _pinned(names, Pipe.ASYNC, variable=ALL_ARCHS, queue=queue, **common)
+
+
 _DECLARATIONS = [
     # integer and logic
-    *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS VIMNMX3 BMSK LOP32I VABSDIFF VABSDIFF4 P2R", Pipe.ALU),
+    *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS VIMNMX3 BMSK VABSDIFF VABSDIFF4 P2R", Pipe.ALU),
     *_many("IADD MOV SEL VIADDMNMX IMNMX VIMNMX", Pipe.ALU, widths=Widths.SIZED, keyed_by=("64",)),
     *_many("ISETP PLOP3 FSETP", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
-    *_many("FSEL FMNMX FMNMX3 FSET F2FP I2FP F2IP", Pipe.ALU),
-    *_many("R2P", Pipe.ALU, shape=Shape.ALL_PREDICATES),
-    *_many("VOTE", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
-    *_many("ELECT", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
+    *_many("FSEL FMNMX FMNMX3 FSET F2FP I2FP I2IP", Pipe.ALU),
+    *_many("R2P", Pipe.ALU, shape=Shape.FIRST),
+    *_many("VOTE ELECT", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
     *_many("CS2R", Pipe.ALU, widths=Widths.SPECIAL_TO_REGISTER, keyed_by=("32",)),
     # multiply-add
-    *_many("FADD FMUL FFMA FHADD FHFMA", Pipe.FMA),
-    *_many("VIADD IDP IDP4A", Pipe.FMA),
+    *_many("FADD FMUL FFMA FHADD FHFMA VIADD IDP", Pipe.FMA),
     *_many("IMAD", Pipe.FMA, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
     *_many("FADD2 FMUL2 FFMA2", Pipe.FMA, widths=Widths.PACKED),
     *_many("HADD2 HMUL2 HFMA2 HMNMX2 HSET2", Pipe.HALF, keyed_by=("MMA",)),
     *_many("HSETP2", Pipe.HALF, shape=Shape.PREDICATES_2),
     # double precision
-    *_many("DADD DMUL DFMA", Pipe.FP64, variable=_DOUBLES, by_assembler=_SM_10X, queue="fp64", widths=Widths.DOUBLE),
+    *_many("DADD DMUL DFMA", Pipe.FP64, variable=_DOUBLES, by_assembler=_SM_10X, queue="fp64",
+           widths=Widths.DOUBLE),
     *_many("DSETP", Pipe.FP64, variable=_DOUBLES, by_assembler=_SM_10X, queue="fp64", widths=Widths.DOUBLE,
            shape=Shape.PREDICATES_2),
-    *_many("DMMA", Pipe.TENSOR, variable=ALL_ARCHS, queue="fp64", widths=Widths.MMA, keyed_by=("*",)),
+    *_announced("DMMA", Pipe.TENSOR, "fp64", widths=Widths.MMA, keyed_by=("*",)),
     # special functions and conversions
-    *_many("MUFU POPC FLO BREV", Pipe.XU, variable=ALL_ARCHS, queue="xu"),
-    *_many("FCHK", Pipe.XU, variable=ALL_ARCHS, queue="xu", shape=Shape.PREDICATES_1),
-    *_many("F2F F2I I2F FRND", Pipe.XU, variable=ALL_ARCHS, queue="xu", widths=Widths.CONVERT),
+    *_announced("MUFU POPC FLO BREV", Pipe.XU, "xu"),
+    *_announced("FCHK", Pipe.XU, "xu", shape=Shape.FIRST),
+    *_announced("F2F F2I I2F FRND", Pipe.XU, "xu", widths=Widths.CONVERT),
     # tensor cores
-    *_many("HMMA BMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA, keyed_by=("*",)),
-    *_many("IMMA", Pipe.TENSOR, variable=_SM_10X | {75}, by_assembler=_SM_10X, queue="tensor", widths=Widths.MMA,
+    *_many("HMMA BMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA,
            keyed_by=("*",)),
+    *_many("IMMA", Pipe.TENSOR, variable=_SM_10X | {75}, by_assembler=_SM_10X, queue="tensor",
+           widths=Widths.MMA, keyed_by=("*",)),
     *_many("QMMA OMMA", Pipe.TENSOR, widths=Widths.MMA, keyed_by=("*",)),
     *_pinned("HGMMA IGMMA QGMMA BGMMA", Pipe.ASYNC, shape=Shape.RESULT, widths=Widths.WARPGROUP_MMA),
-    *_pinned("WARPGROUP WARPGROUPSET", Pipe.ASYNC),
-    *_pinned("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT", Pipe.ASYNC, variable=ALL_ARCHS, queue="async",
-             widths=Widths.TENSOR_CORE),
-    *_pinned("UTCATOMSWS", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="async"),
-    *_pinned("LDTM", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="tmem", widths=Widths.TENSOR_MEMORY),
-    *_pinned("STTM", Pipe.ASYNC, variable=ALL_ARCHS, queue="tmem", widths=Widths.TENSOR_MEMORY),
-    *_pinned("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", Pipe.ASYNC, widths=Widths.TENSOR_COPY,
-             variable=ALL_ARCHS, queue="async"),
-    *_pinned("UBLKCP UBLKRED UBLKPF", Pipe.ASYNC, widths=Widths.BULK_COPY, variable=ALL_ARCHS, queue="async"),
-    *_pinned("SYNCS", Pipe.ASYNC, shape=Shape.RESULT, variable=ALL_ARCHS, queue="shared", widths=Widths.MBARRIER),
-    *_pinned("STAS", Pipe.ASYNC, variable=ALL_ARCHS, queue="shared", widths=Widths.MEMORY),
+    *_pinned("WARPGROUP", Pipe.ASYNC),
+    *_engine("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT", "async", widths=Widths.TENSOR_CORE),
+    *_engine("UTCATOMSWS", "async", shape=Shape.RESULT),
+    *_engine("LDTM", "tmem", shape=Shape.RESULT, widths=Widths.TENSOR_MEMORY),
+    *_engine("STTM", "tmem", widths=Widths.TENSOR_MEMORY),
+    *_engine("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", "async", widths=Widths.TENSOR_COPY),
+    *_engine("UBLKCP UBLKRED UBLKPF", "async", widths=Widths.BULK_COPY),
+    *_engine("SYNCS", "shared", shape=Shape.RESULT, widths=Widths.MBARRIER),
+    *_engine("STAS", "shared", widths=Widths.MEMORY),
     # uniform datapath
-    *_many("UIADD3 USEL UMOV", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
-    *_many("ULOP3 USHF ULEA UPRMT USGXT UFLO UPOPC UBREV UBMSK UVIMNMX UVIADD UVIMNMX3 UIABS", Pipe.UNIFORM),
-    *_many("UFADD UFMUL UFFMA UFSEL UFMNMX UI2FP UI2F UF2I UF2F UF2FP UFRND UFSET UMUFU", Pipe.UNIFORM),
+    *_many("UIADD3 USEL UMOV UVIMNMX UIMNMX", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
+    *_many("ULOP3 USHF ULEA UPRMT USGXT UFLO UPOPC UFADD UFMUL UFFMA UFSEL UI2FP UP2UR", Pipe.UNIFORM),
+    *_many("UI2F UF2I", Pipe.UNIFORM, widths=Widths.CONVERT),
     *_many("UIMAD", Pipe.UNIFORM, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
     *_many("UISETP UPLOP3 UFSETP", Pipe.UNIFORM, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
-    *_many("UP2UR", Pipe.UNIFORM),
-    *_many("UR2UP", Pipe.UNIFORM, shape=Shape.ALL_PREDICATES),
     *_many("ULDC", Pipe.UNIFORM, widths=Widths.MEMORY),
     *_many("VOTEU", Pipe.UNIFORM, shape=Shape.ALL_BUT_LAST, warp_wide=True),
     *_many("CS2UR", Pipe.UNIFORM, widths=Widths.SPECIAL_TO_REGISTER),
     *_many("R2UR", Pipe.UNIFORM, variable=_UNTIL_89, queue="xu", warp_wide=True),
     *_many("CREDUX", Pipe.UNIFORM, warp_wide=True),
     # reads of special registers, constants, other lanes
-    *_many("S2R S2UR", Pipe.MEMORY, variable=ALL_ARCHS, queue="special"),
-    *_load("LDC", "constant", None),
-    *_load("LDCU", "uniform constant", None),
-    *_many("SHFL", Pipe.MEMORY, variable=ALL_ARCHS, queue="shared", warp_wide=True),
-    *_many("MATCH", Pipe.MEMORY, variable=ALL_ARCHS, queue="match", widths=Widths.SIZED_SOURCE, warp_wide=True),
-    *_many("MOVM", Pipe.MEMORY, variable=ALL_ARCHS, queue="movm", widths=Widths.MATRIX_MOVE, warp_wide=True),
-    *_many("REDUX", Pipe.MEMORY, variable=ALL_ARCHS, queue="xu", warp_wide=True),
-    *_many("B2R", Pipe.MEMORY, variable=ALL_ARCHS, queue="barrier", order=Order.SYNC),
-    *_many("QSPC", Pipe.MEMORY, variable=ALL_ARCHS, queue="global"),
+    *_announced("S2R S2UR", Pipe.MEMORY, "special"),
+    *_announced("LDC", Pipe.MEMORY, "constant", widths=Widths.MEMORY),
+    *_announced("LDCU", Pipe.MEMORY, "uniform constant", widths=Widths.MEMORY),
+    *_announced("SHFL", Pipe.MEMORY, "shared", warp_wide=True),
+    *_announced("MATCH", Pipe.MEMORY, "match", widths=Widths.SIZED_SOURCE, warp_wide=True),
+    *_announced("MOVM", Pipe.MEMORY, "movm", widths=Widths.MATRIX_MOVE, warp_wide=True),
+    *_announced("REDUX", Pipe.MEMORY, "xu", warp_wide=True),
+    *_announced("B2R", Pipe.MEMORY, "barrier", order=Order.SYNC),
+    *_announced("QSPC", Pipe.MEMORY, "global"),
     # memory
     *_load("LDG", "global", Space.GLOBAL),
     *_load("LD", "global", Space.GENERIC),
     *_load("LDL", "global", Space.LOCAL),
     *_load("LDS", "shared", Space.SHARED),
-    *_load("LDSM", "shared", Space.SHARED, Widths.MATRIX_LOAD),
+    *_load("LDSM", "shared", Space.SHARED, widths=Widths.MATRIX_LOAD),
     *_load("ATOMG", "global", Space.GLOBAL, writes=Space.GLOBAL),
     *_load("ATOM", "global", Space.GENERIC, writes=Space.GENERIC),
     *_load("ATOMS", "shared", Space.SHARED, writes=Space.SHARED),
@@ -213,18 +218,18 @@ _DECLARATIONS = [
     *_store("ST", "global", Space.GENERIC),
     *_store("STL", "global", Space.LOCAL),
     *_store("STS", "shared", Space.SHARED),
-    *_store("STSM", "shared", Space.SHARED, Widths.MATRIX_LOAD),
+    *_store("STSM", "shared", Space.SHARED, widths=Widths.MATRIX_LOAD),
     *_store("RED", "global", Space.GENERIC, reads=Space.GENERIC),
     *_store("REDG", "global", Space.GLOBAL, reads=Space.GLOBAL),
     *_store("LDGSTS", "global", Space.SHARED, reads=Space.GLOBAL),
-    # synchronisation
-    # From sm_90 on ptxas gives BAR a read barrier when its operands are registers.
-    *_many("BAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE, variable=ALL_ARCHS - _UNTIL_89, queue="barrier"),
+    # synchronisation; from sm_90 on ptxas gives BAR a read barrier when its operands are registers
+    *_many("BAR", Pipe.MEMORY, variable=ALL_ARCHS - _UNTIL_89, queue="barrier", order=Order.SYNC,
+           shape=Shape.NONE),
     *_many("DEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE),
-    *_many("LDGDEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE, variable=ALL_ARCHS, queue="global"),
-    *_pinned("MEMBAR FENCE CCTL CCTLL CCTLT ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS),
-    *_pinned("ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ACQSHMINIT ENDCOLLECTIVE BPT NANOSLEEP YIELD NOP "
-             "USETMAXREG USETSHMSZ UVIRTCOUNT", Pipe.BRANCH),
+    *_announced("LDGDEPBAR", Pipe.MEMORY, "global", order=Order.SYNC, shape=Shape.NONE),
+    *_pinned("MEMBAR FENCE CCTL ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS),
+    *_pinned("ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ENDCOLLECTIVE BPT NANOSLEEP YIELD "
+             "NOP USETMAXREG UVIRTCOUNT", Pipe.BRANCH),
     # control flow
     *_pinned("BRA BRX BRXU JMP JMX JMXU EXIT KILL RTT", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),
     *_pinned("CALL RET", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),

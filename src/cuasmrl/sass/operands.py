@@ -61,15 +61,20 @@ class Operand:
 
     @property
     def is_predicate(self) -> bool:
-        return self.kind is Kind.REGISTER and self.register is not None and self.register.file in (File.P, File.UP)
+        register = self.register if self.kind is Kind.REGISTER else None
+        return register is not None and register.file in (File.P, File.UP)
 
     def has(self, suffix: str) -> bool:
         return suffix in self.suffixes
 
 
 _REGISTER = re.compile(r"(UR|UP|R|P|B)(\d+|Z|T)")
-_PREFIXED = re.compile(r"(?P<sign>[-+~!]*)(?P<abs>\|?)(?P<body>[A-Z]+\d*)(?P<inner>(?:\.[\w]+)*)\|?(?P<outer>(?:\.[\w]+)*)$")
-_BRACKETS = re.compile(r"(?P<sign>[-~]?\|?)(?P<space>[a-z]*)(?P<groups>(?:\[[^\]]*\])+)\|?(?P<suffix>(?:\.\w+)*)$")
+_PREFIXED = re.compile(
+    r"(?P<sign>[-+~!]*)(?P<abs>\|?)(?P<body>[A-Z]+\d*)(?P<inner>(?:\.\w+)*)\|?(?P<outer>(?:\.\w+)*)$"
+)
+_BRACKETS = re.compile(
+    r"(?P<sign>[-~]?\|?)(?P<space>[a-z]*)(?P<groups>(?:\[[^\]]*\])+)\|?(?P<suffix>(?:\.\w+)*)$"
+)
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _INTEGER = re.compile(r"-?(0x[0-9a-f]+|\d+)$")
 _FLOAT = re.compile(r"[-+]?(\d+\.?\d*(e[-+]?\d+)?|INF|QNAN|SNAN)( \.?\w*)?$")
@@ -81,7 +86,7 @@ def _register(text: str, suffixes: tuple[str, ...] = ()) -> Register | None:
     if match is None:
         return None
     file = File(match[1])
-    if match[2] == "Z" and file in (File.R, File.UR) or match[2] == "T" and file in (File.P, File.UP):
+    if match[2] == ("T" if file in (File.P, File.UP) else "Z"):
         return Register(file, None, suffixes)
     return Register(file, int(match[2]), suffixes) if match[2].isdigit() else None
 
@@ -124,7 +129,9 @@ def parse_operand(text: str) -> Operand:
 
 
 def _float(text: str) -> float:
-    number = text.split(" ")[0].replace("QNAN", "nan").replace("SNAN", "nan").replace("INF", "inf")
+    number = (
+        text.split(" ", maxsplit=1)[0].replace("QNAN", "nan").replace("SNAN", "nan").replace("INF", "inf")
+    )
     return float(number)
 
 

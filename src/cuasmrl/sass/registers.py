@@ -17,6 +17,8 @@ _SIZE: Final = {File.R: 256, File.UR: 256, File.P: 16, File.UP: 16, File.B: 32}
 RESOURCES: Final = 576
 PREDICATES: Final = 7
 """P0..P6 (and UP0..UP6); the eighth is the constant true."""
+BARRIER_REGISTERS: Final = 16
+"""B0..B15, which hold where diverged lanes meet."""
 
 
 def resource(file: File, index: int) -> int:

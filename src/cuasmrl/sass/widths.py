@@ -1,7 +1,7 @@
 """How many consecutive registers each operand of an instruction stands for.
 
 nvdisasm prints only the first register of a group; its length follows from the mnemonic. There is one
-function per member of `Widths`; each answers with a width for every operand, or raises `UnknownForm`.
+function per member of `Widths`; each answers with a width for every operand, or raises `UnknownFormError`.
 All rules agree with the life ranges that nvdisasm draws (tests/sass/liveness_oracle.py).
 """
 
@@ -16,28 +16,33 @@ Modifiers = tuple[str, ...]
 Rule = Callable[[Opcode, Modifiers, Operands, int], list[int]]
 
 
-class UnknownForm(ValueError):
+class UnknownFormError(ValueError):
     """A form of a known opcode that no rule covers: as unknown as a new opcode."""
 
 
-_LONG = frozenset(("64", "S64", "U64", "F64"))
-_DATA_WIDTH = {"64": 2, "S64": 2, "U64": 2, "F64": 2, "128": 4, "F32x2": 2, "F32x4": 4, "F16x4": 2, "F16x8": 4,
-               "BF16x4": 2, "BF16x8": 4}  # fmt: skip
-_MMA_SHAPES = {"884": (8, 8, 4), "1684": (16, 8, 4), "1688": (16, 8, 8), "16816": (16, 8, 16), "16832": (16, 8, 32),
-               "16864": (16, 8, 64), "168128": (16, 8, 128), "168256": (16, 8, 256), "8816": (8, 8, 16),
-               "8832": (8, 8, 32), "88128": (8, 8, 128)}  # fmt: skip
-_SPELLED_SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
+_SIZE = re.compile(r"(?:[SUF]|BF)?(\d+)(?:x(\d+))?")
+# `16816` or, since sm_90, also `16x8x4`: rows, columns, depth.
+_MMA_SHAPE = re.compile(r"(8|16)x?(8)x?(4|8|16|32|64|128|256)")
+_LANE_SHAPES = {"16dp32bit_t0_t15": 1, "16dp32bit_t16_t31": 1, "16dp64bit": 1, "16dp128bit": 2,
+                "16dp256bit": 4}  # fmt: skip
 _WARPGROUP_SHAPE = re.compile(r"64x(\d+)x\d+")
 _ELEMENT_BITS = {"F32": 32, "TF32": 32, "F16": 16, "BF16": 16, "S8": 8, "U8": 8, "S4": 4, "U4": 4}
 
 
 def widths_of(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     """One width per operand; `destinations` of them, the leading ones, are written."""
-    return _RULES[opcode.widths](opcode, modifiers, operands, destinations)
+    try:
+        return _RULES[opcode.widths](opcode, modifiers, operands, destinations)
+    except (KeyError, IndexError, ValueError) as error:
+        raise UnknownFormError(
+            f"{opcode.name}.{'.'.join(modifiers)} is a form without a width rule"
+        ) from error
 
 
-def _single(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
-    return [1] * len(operands)
+def _words(modifiers: Modifiers) -> int:
+    """Registers that the largest type among the modifiers fills: .U16 one, .S64 and .F32x2 two, .128 four."""
+    sizes = [int(m[1]) * int(m[2] or 1) for text in modifiers if (m := _SIZE.fullmatch(text))]
+    return max(1, max(sizes, default=0) // 32)
 
 
 def _registers(operands: Operands, width: int) -> list[int]:
@@ -45,8 +50,18 @@ def _registers(operands: Operands, width: int) -> list[int]:
     return [width if o.kind is Kind.REGISTER and not o.is_predicate else 1 for o in operands]
 
 
+def _single(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    # SHF.R.U64 shifts 64 bits that stand in two operands; ARRIVES.64 speaks of the mbarrier in memory.
+    if _words(modifiers) > 1 and opcode.name not in ("SHF", "USHF", "ARRIVES"):
+        raise UnknownFormError(f"{opcode.name} is not known to work on 64 bits")
+    return [1] * len(operands)
+
+
 def _sized(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
-    return _registers(operands, 2 if _LONG & set(modifiers) else 1)
+    width = _words(modifiers)
+    if width > 2:
+        raise UnknownFormError(f"{opcode.name} is not known to work on more than 64 bits")
+    return _registers(operands, width)
 
 
 def _double(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
@@ -55,7 +70,8 @@ def _double(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinatio
 
 def _sized_source(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     """MATCH.U64 compares pairs and answers with one mask."""
-    return [1 if i < destinations else w for i, w in enumerate(_sized(opcode, modifiers, operands, destinations))]
+    sources = _sized(opcode, modifiers, operands[destinations:], 0)
+    return [*_registers(operands[:destinations], 1), *sources]
 
 
 def _multiply_add(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
@@ -85,10 +101,12 @@ def _convert(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinati
 
 
 def _memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
-    if "256" in modifiers:
-        # .ENL2: eight registers, printed as two groups of four.
-        return _registers(operands, 4)
-    width = max((_DATA_WIDTH.get(m, 1) for m in modifiers), default=1)
+    width = _words(modifiers)
+    if width == 8 and "ENL2" in modifiers:
+        # Eight registers are printed as two groups of four.
+        width = 4
+    elif width not in (1, 2, 4):
+        raise UnknownFormError(f"{opcode.name} is not known to move {32 * width} bits")
     widths = _registers(operands, width)
     if opcode.name in ("LDC", "LDCU", "ULDC"):
         return [w if i < destinations else 1 for i, w in enumerate(widths)]
@@ -96,9 +114,12 @@ def _memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinatio
 
 
 def _matrix_load(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
-    """As many registers as 8x8 matrices of 16 bits; a 16x16 matrix of bytes fills two."""
+    """As many registers as matrices; a 16x16 matrix fills two."""
+    shapes = [m for m in modifiers if re.fullmatch(r"MT?\d+", m)]
+    if len(shapes) > 1 or not set(shapes) <= {"M88", "MT88", "M816", "MT168", "MT1616"}:
+        raise UnknownFormError(f"{opcode.name} is not known to move matrices of .{'.'.join(shapes)}")
     count = next((int(m) for m in reversed(modifiers) if m in ("2", "4")), 1)
-    return _registers(operands, count * (2 if "MT1616" in modifiers else 1))
+    return _registers(operands, count * (2 if "MT1616" in shapes else 1))
 
 
 def _matrix_move(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
@@ -140,25 +161,20 @@ def _mma_bits(opcode: Opcode, modifiers: Modifiers) -> tuple[int, int, int]:
 
 def _mma_shape(modifiers: Modifiers) -> tuple[int, int, int]:
     for modifier in modifiers:
-        if modifier in _MMA_SHAPES:
-            return _MMA_SHAPES[modifier]
-        if match := _SPELLED_SHAPE.fullmatch(modifier):
+        if match := _MMA_SHAPE.fullmatch(modifier):
             return int(match[1]), int(match[2]), int(match[3])
-    raise UnknownForm(f"no matrix shape among .{'.'.join(modifiers)}")
+    raise UnknownFormError(f"no matrix shape among .{'.'.join(modifiers)}")
 
 
 def _warpgroup_mma(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     columns = next((int(m[1]) for text in modifiers if (m := _WARPGROUP_SHAPE.fullmatch(text))), None)
     if columns is None:
-        raise UnknownForm(f"no matrix shape among .{'.'.join(modifiers)}")
+        raise UnknownFormError(f"no matrix shape among .{'.'.join(modifiers)}")
     accumulator = columns // 4 if "F16" in modifiers[:2] and "F32" not in modifiers else columns // 2
-    widths = [accumulator]
-    # Operands: D, A unless it comes through the descriptor, descriptor of four registers, C, sparsity pattern.
-    kinds = [operand.kind for operand in operands]
-    descriptor = kinds.index(Kind.ADDRESS)
-    widths += [4] * descriptor
-    widths += [accumulator if not o.is_predicate else 1 for o in operands[descriptor + 1 : descriptor + 2]]
-    return [*widths, *[1] * len(operands)][: len(operands)]
+    # Operands: D, A unless the descriptor gives it, descriptor of four registers, C, sparsity pattern.
+    descriptor = [operand.kind for operand in operands].index(Kind.ADDRESS)
+    widths = [accumulator, *[4] * descriptor, accumulator, *[1] * len(operands)]
+    return widths[: len(operands)]
 
 
 def _packed(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
@@ -169,13 +185,11 @@ def _special(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinati
     return [1 if "32" in modifiers else 2] * len(operands)
 
 
-_LANE_SHAPE = {"16dp128bit": 2, "16dp256bit": 4}
-
-
 def _tensor_memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     """.xN repeats a pattern of one register, or of more where the pattern is wider than 64 bits."""
     repeat = next((int(m[1:]) for m in modifiers if re.fullmatch(r"x\d+", m)), 1)
-    return _registers(operands, repeat * max((_LANE_SHAPE.get(m, 1) for m in modifiers), default=1))
+    pattern = max((_LANE_SHAPES[m] for m in modifiers if "dp" in m), default=1)
+    return _registers(operands, repeat * pattern)
 
 
 def _tensor_copy(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:

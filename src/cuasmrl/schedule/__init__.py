@@ -3,6 +3,10 @@
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.board import Board
 from cuasmrl.schedule.dependences import Edge, Graph, Reason
+from cuasmrl.schedule.moves import Move, SetReuse, SetStall, SetYield, Shift, Swap, SwapInheriting, play
 from cuasmrl.schedule.schedule import Schedule
 
-__all__ = ["Block", "Board", "Edge", "Graph", "Reason", "Schedule", "control_flow"]
+__all__ = [
+    "Block", "Board", "Edge", "Graph", "Move", "Reason", "Schedule", "SetReuse", "SetStall", "SetYield",
+    "Shift", "Swap", "SwapInheriting", "control_flow", "play",
+]  # fmt: skip

@@ -36,7 +36,9 @@ def control_flow(listing: Listing) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _leaders(kernel: Kernel, instructions: tuple[Instruction, ...], tables: dict[int, tuple[int, ...]]) -> set[int]:
+def _leaders(
+    kernel: Kernel, instructions: tuple[Instruction, ...], tables: dict[int, tuple[int, ...]]
+) -> set[int]:
     leaders = {0} | {offset // WORD_BYTES for offset, _ in kernel.entry_points}
     for instruction in instructions:
         if instruction.target is not None:
@@ -77,8 +79,11 @@ def _successors(
 def _reconvergence(instructions: tuple[Instruction, ...], last: Instruction) -> list[int]:
     """Lanes that wait at a BSYNC go on where their BSSY said, which compilers place right behind it."""
     barriers = {access.register for access in last.uses}
-    targets = {i.target // WORD_BYTES for i in instructions
-               if i.opcode == "BSSY" and i.target is not None and barriers & {d.register for d in i.defs}}  # fmt: skip
+    targets = {
+        i.target // WORD_BYTES
+        for i in instructions
+        if i.opcode == "BSSY" and i.target is not None and barriers & {d.register for d in i.defs}
+    }
     following = last.index + 1
     return [following] if following in targets else [following, *targets]
 

@@ -4,32 +4,17 @@ Every legal move keeps all dependences of the original at a distance of at least
 keeps every scoreboard's protection, and keeps blocks, pinned instructions and padding where they are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from cuasmrl.sass import MAX_STALL, Control, Distances, Instruction, Listing, Order, distances
 from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule.blocks import Block, control_flow
-from cuasmrl.schedule.boundaries import HORIZON, block_length, cross_block_needs, issue_times
+from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
 from cuasmrl.schedule.schedule import Schedule
-from cuasmrl.schedule.scoreboards import analyse, awaited_setters
 
 _LONGEST_SPACING = 16
-
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """Bounds of one instruction that do not depend on the order around it."""
-
-    head: int
-    """Cycles it must stay behind the start of its block."""
-    tail: int
-    """Cycles it must stay ahead of the end of its block."""
-    spacing: int
-    """Cycles to the next instruction of its pipe."""
-    stall: int
-    """The least stall count it may carry."""
 
 
 class Board:
@@ -40,22 +25,13 @@ class Board:
         self.code: tuple[Instruction, ...] = listing.instructions
         self.table = table or distances(listing.kernel.arch)
         self.blocks: tuple[Block, ...] = control_flow(listing)
-        self._times0 = issue_times(self.blocks, self.code)
-        counted = {i.depbar[0] for i in self.code if i.depbar is not None and i.depbar[1] > 0}
-        needs = cross_block_needs(self.blocks, self.code, self.table)
-        machine = analyse(self.blocks, self.code)
-        self._entries = machine.entries
-        self._originals = Originals(
-            self.code, self._times0, self.table, needs, frozenset(counted), machine.covered,
-            awaited_setters(self.blocks, self.code),
-        )  # fmt: skip
-        self.block_of = [block.number for block in self.blocks for _ in range(len(block))]
-        self.length = [block_length(block, self.code, self._times0) for block in self.blocks]
-        self._pipe = [i.declaration.pipe if i.declaration else "" for i in self.code]
+        self.originals = Originals.of(self.blocks, self.code, self.table)
+        self._bounds = Bounds(self.blocks, self.originals)
+        self.block_of = self._bounds.block_of
         self._fixed = self._fixed_places()
         self._glued = _glue(self.code, self.blocks)
-        self._limits = self._all_limits()
         self.graphs: list[Graph] = []
+        self._inherited = False
         self.reset()
 
     def reset(self) -> None:
@@ -67,25 +43,25 @@ class Board:
         self.wait_mask = [i.control.wait_mask for i in self.code]
         self.yields = [i.control.yield_ for i in self.code]
         self.keeps_reuse = [True] * n
-        self.time = list(self._times0)
-        self.length = [block_length(block, self.code, self._times0) for block in self.blocks]
+        self.time = list(self.originals.times)
+        self.length = list(self._bounds.length)
         if not self.graphs or self._inherited:
             controls = {i.index: i.control for i in self.code}
             self.graphs = [self._graph(block, controls) for block in self.blocks]
         self._inherited = False
-        self._timing_in: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        self._timing_out: list[list[tuple[int, int]]] = [[] for _ in range(n)]
         self.slack_in = [0] * n
         self.slack_out = [0] * n
         self.mask = bytearray(n)
         for block in self.blocks:
-            self._index_timing(block)
+            self._bounds.index(block, self.graphs[block.number])
             self._refresh(block)
 
     # ---- reading ----
 
     def schedule(self) -> Schedule:
-        return Schedule(self.listing, tuple(self.order), tuple(self.control(i) for i in range(len(self.code))))
+        return Schedule(
+            self.listing, tuple(self.order), tuple(self.control(i) for i in range(len(self.code)))
+        )
 
     def control(self, i: int) -> Control:
         return replace(
@@ -127,7 +103,11 @@ class Board:
         low = high = place
         while low > block.start and not self._fixed[self.order[low - 1]] and self.order[low - 1] not in above:
             low -= 1
-        while high + 1 < block.end and not self._fixed[self.order[high + 1]] and self.order[high + 1] not in below:
+        while (
+            high + 1 < block.end
+            and not self._fixed[self.order[high + 1]]
+            and self.order[high + 1] not in below
+        ):
             high += 1
         return [to for to in range(low, high + 1) if not self._splits_unit(place, to)]
 
@@ -136,7 +116,9 @@ class Board:
         if place == to:
             return False
         upper, lower = (to - 1, to) if to < place else (to, to + 1)
-        return 0 <= upper and lower < len(self.order) and self._glued.get(self.order[upper]) == self.order[lower]
+        return (
+            upper >= 0 and lower < len(self.order) and self._glued.get(self.order[upper]) == self.order[lower]
+        )
 
     # ---- moves; each answers whether it was legal, and changes nothing if not ----
 
@@ -154,7 +136,7 @@ class Board:
         return True
 
     def inherited_bits(self, p: int) -> int:
-        """Wait bits with which the instruction at p + 1 may leave the shelter of the one at p; 0 if it may not."""
+        """Wait bits with which the instruction at p + 1 may leave the shelter of the one at p, else 0."""
         a, b = self.order[p], self.order[p + 1]
         if self._fixed[a] or self._fixed[b] or a in self._glued or b in self._glued:
             return 0
@@ -196,7 +178,7 @@ class Board:
     def reorder(self, number: int, window: list[int]) -> bool:
         """Give a block an order that respects its graph, with the smallest stalls that order allows."""
         block = self.blocks[number]
-        times = self._retimed(block, window)
+        times = self._bounds.earliest(block, window)
         if times is None:
             return False
         self.order[block.start : block.end] = window
@@ -213,14 +195,14 @@ class Board:
 
     def set_stall(self, i: int, stall: int) -> bool:
         """Edit one stall count; a long one makes the instruction yield."""
-        if not self._limits[i].stall <= stall <= MAX_STALL or stall == self.stall[i]:
+        if not self._bounds.limits[i].stall <= stall <= MAX_STALL or stall == self.stall[i]:
             return False
         block = self.blocks[self.block_of[i]]
         delta = stall - self.stall[i]
         times = [self.time[j] + (delta if self.position[j] > self.position[i] else 0)
                  for j in self.order[block.start : block.end]]  # fmt: skip
         times.append(self.length[block.number] + delta)
-        if not self._respects(block, self.order[block.start : block.end], times):
+        if not self._bounds.hold(block, self.order[block.start : block.end], times):
             return False
         self._set_times(block, times)
         self._refresh(block)
@@ -252,59 +234,14 @@ class Board:
 
     def _graph(self, block: Block, controls: Mapping[int, Control]) -> Graph:
         order = self.order[block.start : block.end]
-        return build_graph(order, controls, self._entries[block.number], self._originals)
+        return build_graph(block, order, controls, self.originals)
 
     def _rebuild(self, block: Block) -> None:
         controls = {i: self.control(i) for i in self.order[block.start : block.end]}
         self.graphs[block.number] = self._graph(block, controls)
         self._inherited = True
-        self._index_timing(block)
+        self._bounds.index(block, self.graphs[block.number])
         self._refresh(block)
-
-    def _index_timing(self, block: Block) -> None:
-        graph = self.graphs[block.number]
-        for i in self.order[block.start : block.end]:
-            self._timing_in[i] = [(p, e.need) for p, e in graph.predecessors[i].items() if e.need > 1]
-            self._timing_out[i] = [(c, e.need) for c, e in graph.successors[i].items() if e.need > 1]
-        for first, second, cycles in graph.leashes:
-            self._timing_in[second].append((first, -cycles))
-            self._timing_out[first].append((second, -cycles))
-
-    def _all_limits(self) -> list[_Limits]:
-        needs = self._originals.boundaries
-        held = self._held_setters()
-        widest = {}
-        for i, pipe in enumerate(self._pipe):
-            widest[pipe] = max(widest.get(pipe, 1), self._spacing(i))
-        limits = []
-        for i, instruction in enumerate(self.code):
-            head, tail = self._times0[i], self.length[self.block_of[i]] - self._times0[i]
-            spacing = self._spacing(i)
-            release = self.table.release(instruction) or 0 if instruction.control.sets else 0
-            stall = self.table.minimum_stall(instruction)
-            limits.append(
-                _Limits(
-                    head=head if i in held else min(head, max(needs.head.get(i, 0), widest[self._pipe[i]])),
-                    tail=min(tail, max(needs.tail.get(i, 0), spacing, release)),
-                    spacing=spacing,
-                    stall=instruction.control.stall if stall is None else min(stall, instruction.control.stall),
-                )
-            )
-        return limits
-
-    def _held_setters(self) -> set[int]:
-        """Instructions that raise what a wait near a border waits for, where that wait passes needed time."""
-        held = set()
-        for block in self.blocks:
-            short = self.length[block.number] < HORIZON
-            last = max((i for i in range(block.start, block.end) if i in self._originals.boundaries.waits_before),
-                       default=-1)  # fmt: skip
-            for w in range(block.start, block.end if short else last + 1):
-                held |= set(self._originals.awaited.get(w, ()))
-        return held
-
-    def _spacing(self, i: int) -> int:
-        return self.table.spacing(self.code[i]) or 1 if self.code[i].declaration else 1
 
     def _refresh(self, block: Block) -> None:
         """Recompute slacks and the swap mask of one block."""
@@ -319,20 +256,18 @@ class Board:
 
     def _update_slack_in(self, i: int) -> None:
         time, now = self.time, self.time[i]
-        slack = now - self._limits[i].head
-        for p, need in self._timing_in[i]:
+        slack = now - self._bounds.limits[i].head
+        for p, need in self._bounds.incoming[i]:
             found = now - time[p] - need
-            if found < slack:
-                slack = found
+            slack = min(slack, found)
         self.slack_in[i] = slack
 
     def _update_slack_out(self, i: int) -> None:
         time, now = self.time, self.time[i]
-        slack = self.length[self.block_of[i]] - now - self._limits[i].tail
-        for c, need in self._timing_out[i]:
+        slack = self.length[self.block_of[i]] - now - self._bounds.limits[i].tail
+        for c, need in self._bounds.outgoing[i]:
             found = time[c] - now - need
-            if found < slack:
-                slack = found
+            slack = min(slack, found)
         self.slack_out[i] = slack
 
     def _can_swap(self, p: int) -> bool:
@@ -351,19 +286,19 @@ class Board:
         if self.slack_in[b] < self.stall[a] or self.slack_out[a] < self.stall[b]:
             return False
         start = self.time[a]
-        same = self._pipe[a] == self._pipe[b]
-        if same and self.stall[b] < self._limits[b].spacing:
+        same = self._bounds.pipe[a] == self._bounds.pipe[b]
+        if same and self.stall[b] < self._bounds.limits[b].spacing:
             return False
-        before = self._neighbour(p - 1, -1, self._pipe[b], start)
-        if before is not None and start - self.time[before] < self._limits[before].spacing:
+        before = self._neighbour(p - 1, -1, self._bounds.pipe[b], start)
+        if before is not None and start - self.time[before] < self._bounds.limits[before].spacing:
             return False
         later = start + self.stall[b]
-        after = self._neighbour(p + 2, 1, self._pipe[a], later)
-        return after is None or self.time[after] - later >= self._limits[a].spacing
+        after = self._neighbour(p + 2, 1, self._bounds.pipe[a], later)
+        return after is None or self.time[after] - later >= self._bounds.limits[a].spacing
 
     def _neighbour(self, place: int, step: int, pipe: str, time: int) -> int | None:
         """The nearest instruction of a pipe in the block, looking no farther than a spacing can matter."""
-        order, times, pipes, number = self.order, self.time, self._pipe, self.block_of
+        order, times, pipes, number = self.order, self.time, self._bounds.pipe, self.block_of
         home = number[order[place - step]]
         while 0 <= place < len(order):
             i = order[place]
@@ -378,10 +313,10 @@ class Board:
         touched = {a, b}
         for i in (a, b):
             self._update_slack(i)
-            for c, _ in self._timing_out[i]:
+            for c, _ in self._bounds.outgoing[i]:
                 self._update_slack_in(c)
                 touched.add(c)
-            for q, _ in self._timing_in[i]:
+            for q, _ in self._bounds.incoming[i]:
                 self._update_slack_out(q)
                 touched.add(q)
         places = {self.position[i] for i in touched}
@@ -397,7 +332,10 @@ class Board:
         block = self.blocks[number]
         for step in (-1, 1):
             place = p
-            while block.start <= place < block.end and abs(self.time[self.order[place]] - now) <= 2 * _LONGEST_SPACING:
+            while (
+                block.start <= place < block.end
+                and abs(self.time[self.order[place]] - now) <= 2 * _LONGEST_SPACING
+            ):
                 yield place
                 place += step
 
@@ -410,63 +348,6 @@ class Board:
             if not 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD:
                 self.yields[i] = True
         self.length[block.number] = times[-1]
-
-    def _retimed(self, block: Block, window: list[int]) -> list[int] | None:
-        """Earliest issue times for an order, or None where stall counts cannot express them."""
-        times: list[int] = []
-        at: dict[int, int] = {}
-        last_in_pipe: dict[str, int] = {}
-        for k, i in enumerate(window):
-            time = times[-1] + max(1, self._limits[window[k - 1]].stall) if times else 0
-            time = max(time, self._limits[i].head)
-            for p, need in self._timing_in[i]:
-                if p in at:
-                    time = max(time, at[p] + need)
-                elif need > 0:
-                    return None
-            previous = last_in_pipe.get(self._pipe[i])
-            if previous is not None:
-                time = max(time, at[previous] + self._pair_spacing(previous, i))
-            last_in_pipe[self._pipe[i]] = i
-            times.append(time)
-            at[i] = time
-        end = times[-1] + self._limits[window[-1]].stall
-        end = max([end, min(self._original_length(block), HORIZON), *(at[i] + self._limits[i].tail for i in window)])
-        times.append(end)
-        # A gap no stall count can span is shared with the gaps before it.
-        for k in range(len(times) - 2, 0, -1):
-            times[k] = max(times[k], times[k + 1] - MAX_STALL)
-        if times[1] - times[0] > MAX_STALL or not self._respects(block, window, times):
-            return None
-        return times
-
-    def _original_length(self, block: Block) -> int:
-        return block_length(block, self.code, self._times0)
-
-    def _respects(self, block: Block, window: Iterable[int], times: list[int]) -> bool:
-        """Do these issue times keep every bound of the block?"""
-        at = dict(zip(window, times, strict=False))
-        end = times[-1]
-        if end < min(self._original_length(block), HORIZON):
-            return False
-        last_in_pipe: dict[str, int] = {}
-        for i, time in at.items():
-            limits = self._limits[i]
-            if time < limits.head or end - time < limits.tail:
-                return False
-            if any(time - at[p] < need for p, need in self._timing_in[i]):
-                return False
-            previous = last_in_pipe.get(self._pipe[i])
-            if previous is not None and time - at[previous] < self._pair_spacing(previous, i):
-                return False
-            last_in_pipe[self._pipe[i]] = i
-        return True
-
-    def _pair_spacing(self, first: int, second: int) -> int:
-        """ptxas itself may have put two neighbours closer than the table says; that stays allowed."""
-        original = self._times0[second] - self._times0[first]
-        adjacent = self.block_of[first] == self.block_of[second] and original > 0
-        return min(self._limits[first].spacing, original) if adjacent else self._limits[first].spacing
 
 
 def _glue(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dict[int, int]:

@@ -102,7 +102,12 @@ def _merge(target: _State, incoming: _State) -> bool:
 
 
 def _collect(
-    block: Block, code: Sequence[Instruction], times: Sequence[int], entry: _State, table: Distances, found: Boundaries
+    block: Block,
+    code: Sequence[Instruction],
+    times: Sequence[int],
+    entry: _State,
+    table: Distances,
+    found: Boundaries,
 ) -> None:
     by_register: dict[int, list[tuple[_Earlier, int]]] = defaultdict(list)
     for key, elapsed in entry.items():

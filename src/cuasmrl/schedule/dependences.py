@@ -1,16 +1,19 @@
 """The dependence graph of a block: which instructions must keep their order, and at what distance."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from cuasmrl.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction, Order
-from cuasmrl.schedule.boundaries import HORIZON, Boundaries, is_pause
+from cuasmrl.schedule.blocks import Block
+from cuasmrl.schedule.boundaries import HORIZON, Boundaries, cross_block_needs, is_pause, issue_times
 from cuasmrl.schedule.memory import AddressBook
 from cuasmrl.schedule.scoreboards import (
     Outstanding,
     State,
+    analyse,
+    awaited_setters,
     finished,
     is_read_late,
     issue,
@@ -69,29 +72,49 @@ class Originals:
     times: Sequence[int]
     table: Distances
     boundaries: Boundaries
-    counted_boards: frozenset[int]
-    """Scoreboards on which some DEPBAR counts: their setters keep their order."""
+    entries: Sequence[State]
+    """Operations outstanding at the start of each block."""
     covered: frozenset[Outstanding]
     """Operations that some wait finds finished through a later instruction's barrier."""
+    counted_boards: frozenset[int]
+    """Scoreboards on which some DEPBAR counts: their setters keep their order."""
     awaited: Mapping[int, tuple[int, ...]]
     """Waiting instruction → those of its block that raised what it waits for."""
+
+    @staticmethod
+    def of(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> "Originals":
+        machine = analyse(blocks, code)
+        return Originals(
+            code=code,
+            times=issue_times(blocks, code),
+            table=table,
+            boundaries=cross_block_needs(blocks, code, table),
+            entries=machine.entries,
+            covered=machine.covered,
+            counted_boards=frozenset(i.depbar[0] for i in code if i.depbar is not None and i.depbar[1] > 0),
+            awaited=awaited_setters(blocks, code),
+        )
 
     def distance(self, first: int, second: int) -> int:
         return self.times[second] - self.times[first]
 
 
-def build_graph(order: Sequence[int], control: Mapping[int, Control], entry: State, originals: Originals) -> Graph:
+def build_graph(
+    block: Block, order: Sequence[int], control: Mapping[int, Control], originals: Originals
+) -> Graph:
     """Dependences of one block in its present order, under its present control bits."""
     graph = Graph()
     _register_edges(graph, order, control, originals)
     _memory_edges(graph, [originals.code[i] for i in order])
     _board_edges(graph, order, control, originals)
-    _scoreboard_edges(graph, order, control, entry, originals)
+    _scoreboard_edges(graph, order, control, originals.entries[block.number], originals)
     _pause_edges(graph, order, control, originals)
     return graph
 
 
-def _register_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals) -> None:
+def _register_edges(
+    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
+) -> None:
     writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     pauses = [i for i in order if is_pause(originals.code[i], control[i].wait_mask)]
@@ -116,7 +139,14 @@ def _register_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Co
 
 
 def _register_edge(
-    graph: Graph, hazard: Hazard, p: int, earlier: Access, c: int, access: Access, pauses: list[int], originals: Originals
+    graph: Graph,
+    hazard: Hazard,
+    p: int,
+    earlier: Access,
+    c: int,
+    access: Access,
+    pauses: list[int],
+    originals: Originals,
 ) -> None:
     producer, consumer = originals.code[p], originals.code[c]
     late = is_read_late(producer, access.register) if hazard is Hazard.WAR else producer.is_variable
@@ -124,7 +154,9 @@ def _register_edge(
         graph.add(p, c, 0, Reason.REGISTER)
         return
     distance = originals.distance(p, c)
-    required = originals.table.required(hazard, producer, consumer, access.register, earlier.role, access.role)
+    required = originals.table.required(
+        hazard, producer, consumer, access.register, earlier.role, access.role
+    )
     if required is not None and required <= distance:
         graph.add(p, c, required, Reason.REGISTER)
         return
@@ -180,7 +212,9 @@ def _memory_edges(graph: Graph, code: Sequence[Instruction]) -> None:
             last_warp_wide = instruction.index
 
 
-def _board_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals) -> None:
+def _board_edges(
+    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
+) -> None:
     """Raising a scoreboard and waiting for it keep their order, in alternating phases."""
     for board in range(BARRIERS):
         setters: list[int] = []
@@ -229,7 +263,7 @@ def _scoreboard_edges(
             for register in registers_of(code[key.index], key):
                 shelters[register, key.is_read].append((i, bits))
             del state[key]
-        _shelter_edges(graph, instruction, shelters)
+        _shelter_edges(graph, instruction, control[i].wait_mask, shelters)
         _unprotected_edges(graph, instruction, state, here, originals)
         for key in issue(state, instruction, control[i], code):
             if key.index in here and key.index != i and key in originals.covered:
@@ -237,13 +271,14 @@ def _scoreboard_edges(
 
 
 def _shelter_edges(
-    graph: Graph, instruction: Instruction, shelters: dict[tuple[int, bool], list[tuple[int, int]]]
+    graph: Graph, instruction: Instruction, own_waits: int, shelters: dict[tuple[int, bool], list[tuple[int, int]]]
 ) -> None:
+    """An instruction that waits for the same scoreboard itself needs no shelter."""
     touched = [(a.register, False) for a in instruction.uses]
     touched += [(a.register, is_read) for a in instruction.defs for is_read in (False, True)]
     for key in touched:
         for w, bits in shelters.get(key, ()):
-            if w != instruction.index:
+            if w != instruction.index and not bits & own_waits:
                 graph.add(w, instruction.index, 0, Reason.WAIT)
                 known = graph.inherits.get((w, instruction.index), bits)
                 graph.inherits[w, instruction.index] = known | bits if known and bits else 0
@@ -278,7 +313,9 @@ def in_order(earlier: Instruction, later: Instruction, is_read: bool, reads_resu
     return not reads_result and same_queue(earlier, later)
 
 
-def _pause_edges(graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals) -> None:
+def _pause_edges(
+    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
+) -> None:
     """Pairs across a border that count on a wait: the wait stays between them and the border."""
     pauses = [i for i in order if is_pause(originals.code[i], control[i].wait_mask)]
     for i in order:

@@ -15,7 +15,9 @@ class AddressBook:
 
     def enter(self, instruction: Instruction) -> None:
         if instruction.order is Order.MEMORY:
-            self._base[instruction.index] = [self._extent(o, instruction) for o in instruction.operands if _is_address(o)]
+            self._base[instruction.index] = [
+                self._extent(o, instruction) for o in instruction.operands if _is_address(o)
+            ]
         for access in instruction.defs:
             self._writer[access.register] = instruction.index
 

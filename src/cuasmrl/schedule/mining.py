@@ -21,11 +21,11 @@ HORIZON = 64
 """Pairs farther apart than this say nothing about a minimum."""
 SUPPORT = 3
 
-_Key = tuple[int, Hazard, str, str, str, str, str]
+Key = tuple[int, Hazard, str, str, str, str, str]
 
 
 @dataclass
-class _Evidence:
+class Evidence:
     """How often each distance was seen, and where each was seen first."""
 
     counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -35,13 +35,15 @@ class _Evidence:
         self.counts[distance] += 1
         self.places.setdefault(distance, place)
 
-    def row(self, key: _Key) -> Row:
+    def row(self, key: Key) -> Row:
         supported, distance = 0, 0
         for distance in sorted(self.counts):
             supported += self.counts[distance]
             if supported >= SUPPORT:
                 break
-        return Row(*key, distance, min(self.counts), sum(self.counts.values()), supported, self.places[distance])
+        return Row(
+            *key, distance, min(self.counts), sum(self.counts.values()), supported, self.places[distance]
+        )
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,10 @@ def mine(directory: str | Path, progress: Callable[[int, int], None] | None = No
     root = Path(directory)
     files = sorted(root.rglob("*.cubin"))
     if not files:
-        raise CuasmrlError(f"no *.cubin below {directory}; build some with cuasmrl workloads --build {directory}")
-    evidence: dict[_Key, _Evidence] = defaultdict(_Evidence)
+        raise CuasmrlError(
+            f"no *.cubin below {directory}; build some with cuasmrl workloads --build {directory}"
+        )
+    evidence: dict[Key, Evidence] = defaultdict(Evidence)
     instructions = 0
     for done, path in enumerate(files, 1):
         listings = disassemble(Cubin.load(path))
@@ -71,7 +75,7 @@ def mine(directory: str | Path, progress: Callable[[int, int], None] | None = No
     return Mined(rows, len(files), instructions)
 
 
-def mine_listing(listing: Listing, place: str, evidence: dict[_Key, _Evidence]) -> None:
+def mine_listing(listing: Listing, place: str, evidence: dict[Key, Evidence]) -> None:
     for block in control_flow(listing):
         code = listing.instructions[block.start : block.end]
         if any(i.declaration is None for i in code):
@@ -80,7 +84,7 @@ def mine_listing(listing: Listing, place: str, evidence: dict[_Key, _Evidence]) 
             evidence[key].add(distance, f"{place}@{first.address:#x}>{second.address:#x}")
 
 
-_Observation = tuple[_Key, int, Instruction, Instruction]
+_Observation = tuple[Key, int, Instruction, Instruction]
 
 
 def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Iterator[_Observation]:
@@ -103,7 +107,11 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
             for access in accesses:
                 for i, earlier in table[access.register]:
                     producer = code[i]
-                    if times[j] - times[i] <= HORIZON and pauses[j] == pauses[i] and mutually_executed(producer, consumer):
+                    if (
+                        times[j] - times[i] <= HORIZON
+                        and pauses[j] == pauses[i]
+                        and mutually_executed(producer, consumer)
+                    ):
                         file = file_of(access.register).value
                         key = _pooled(arch, hazard, producer, file, earlier.role)
                         if hazard is not Hazard.WAR:
@@ -123,7 +131,7 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
         _record(j, consumer, writers, readers)
 
 
-def _pooled(arch: int, hazard: Hazard, producer: Instruction, file: str = "", role: str = "") -> _Key:
+def _pooled(arch: int, hazard: Hazard, producer: Instruction, file: str = "", role: str = "") -> Key:
     return (arch, hazard, file, producer.timing_key, role, ANY, "")
 
 
@@ -157,7 +165,18 @@ def stall_clock(code: tuple[Instruction, ...]) -> tuple[list[int], list[int]]:
     return times, pauses
 
 
-_BLOCKING = ("MEMBAR", "ERRBAR", "FENCE", "WARPSYNC", "NANOSLEEP", "YIELD", "WARPGROUP", "SYNCS", "BMOV", "CCTL")
+_BLOCKING = (
+    "MEMBAR",
+    "ERRBAR",
+    "FENCE",
+    "WARPSYNC",
+    "NANOSLEEP",
+    "YIELD",
+    "WARPGROUP",
+    "SYNCS",
+    "BMOV",
+    "CCTL",
+)
 
 
 def _blocks(instruction: Instruction) -> bool:
@@ -170,4 +189,8 @@ def mutually_executed(producer: Instruction, consumer: Instruction) -> bool:
         return False
     if not producer.is_conditional or not consumer.is_conditional:
         return True
-    return producer.guard is not None and consumer.guard is not None and producer.guard.text == consumer.guard.text
+    return (
+        producer.guard is not None
+        and consumer.guard is not None
+        and producer.guard.text == consumer.guard.text
+    )

@@ -19,7 +19,9 @@ class Schedule:
 
     @staticmethod
     def original(listing: Listing) -> "Schedule":
-        return Schedule(listing, tuple(range(len(listing.instructions))), tuple(i.control for i in listing.instructions))
+        return Schedule(
+            listing, tuple(range(len(listing.instructions))), tuple(i.control for i in listing.instructions)
+        )
 
     @cached_property
     def words(self) -> tuple[bytes, ...]:

@@ -55,7 +55,9 @@ def raised_boards(control: Control) -> list[int]:
     return [k for k in (control.write_barrier, control.read_barrier) if k is not None]
 
 
-def finished(state: State, instruction: Instruction, control: Control, code: Sequence[Instruction]) -> list[Outstanding]:
+def finished(
+    state: State, instruction: Instruction, control: Control, code: Sequence[Instruction]
+) -> list[Outstanding]:
     """What is guaranteed to be over when an instruction has issued, by its waits or by its nature."""
     done = set(control.waits)
     depbar = instruction.depbar
@@ -71,7 +73,9 @@ def finished(state: State, instruction: Instruction, control: Control, code: Seq
     ]  # fmt: skip
 
 
-def issue(state: State, instruction: Instruction, control: Control, code: Sequence[Instruction]) -> list[Outstanding]:
+def issue(
+    state: State, instruction: Instruction, control: Control, code: Sequence[Instruction]
+) -> list[Outstanding]:
     """Update the state by one instruction whose waits are already applied; answer whom it covers."""
     for k in raised_boards(control):
         for guards in state.values():
@@ -86,7 +90,8 @@ def issue(state: State, instruction: Instruction, control: Control, code: Sequen
             boards = [] if control.write_barrier is None else [control.write_barrier]
         if follows and boards:
             covered.append(key)
-            guards |= dict.fromkeys(boards, 0)
+            for k in boards:
+                guards.setdefault(k, 0)
     if instruction.is_variable:
         for is_read in (False, True):
             key = Outstanding(instruction.index, is_read)

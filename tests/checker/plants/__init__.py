@@ -1,4 +1,4 @@
-"""Faults to plant in real cubins: each kind finds its sites, breaks one, and says what a refusal must name."""
+"""Faults to plant in real cubins: each kind finds its sites and says what a refusal must name."""
 
 from tests.checker.plants import container, control, order, registers, scoreboards, timing
 from tests.checker.plants.base import KINDS, Plant, Site

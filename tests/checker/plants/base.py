@@ -69,4 +69,6 @@ def move(
 def edit(
     subject: Subject, i: int, control: Control, rule: Rule, named: Named, what: str, _: random.Random
 ) -> Plant:
-    return Plant(subject.build(controls={i: control}), frozenset((rule,)), named, f"{what}: {subject.code[i]}")
+    return Plant(
+        subject.build(controls={i: control}), frozenset((rule,)), named, f"{what}: {subject.code[i]}"
+    )

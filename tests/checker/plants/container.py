@@ -7,6 +7,7 @@ from functools import partial
 
 from cuasmrl.checker import Rule
 from cuasmrl.cubin import Cubin
+from cuasmrl.sass import without_control
 from tests.checker.plants.base import Plant, Site, consumer, either, kind
 from tests.checker.subjects import Subject
 
@@ -39,11 +40,12 @@ def word_replaced_by_another(subject: Subject) -> Iterator[Site]:
 
 def _replace(subject: Subject, i: int, rng: random.Random) -> Plant | None:
     j = rng.randrange(len(subject.code))
-    if subject.code[i].text == subject.code[j].text:
+    stripped = [without_control(k.word) for k in subject.code]
+    if stripped[i] == stripped[j]:
         return None
     broken = _patch(subject, subject.listing.kernel.text.offset + 16 * i, subject.code[j].word)
     # Two copies of one word: the second is the odd one, wherever it stands.
-    twins = [k.index for k in subject.code if k.text == subject.code[j].text]
+    twins = [k for k, word in enumerate(stripped) if word == stripped[j]]
     rules = frozenset((Rule.BLOCK, Rule.PINNED))
     story = f"{subject.code[i]} replaced by {subject.code[j]}"
     return Plant(broken, rules, lambda refusal: refusal.consumer in (i, *twins), story)
@@ -76,7 +78,9 @@ def record_wrong(subject: Subject) -> Iterator[Site]:
 
 def _spoil_record(subject: Subject, slot: int, offset: int, delta: int, _: random.Random) -> Plant:
     broken = _patch(subject, slot, (offset + delta).to_bytes(4, "little"))
-    return Plant(broken, frozenset((Rule.RECORD,)), consumer(offset // 16), f"record at {slot:#x} off by {delta}")
+    return Plant(
+        broken, frozenset((Rule.RECORD,)), consumer(offset // 16), f"record at {slot:#x} off by {delta}"
+    )
 
 
 @kind("byte elsewhere changed")

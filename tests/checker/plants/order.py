@@ -57,7 +57,8 @@ _declare(
     "access or commit across a group wait",
     Rule.SYNC_ORDER,
     lambda s, p, c: (
-        "DEPBAR" in (s.code[p].opcode, s.code[c].opcode) and Order.FREE not in (s.code[p].order, s.code[c].order)
+        "DEPBAR" in (s.code[p].opcode, s.code[c].opcode)
+        and Order.FREE not in (s.code[p].order, s.code[c].order)
     ),
 )
 _declare("order of warp-wide operations", Rule.WARP_ORDER, _warp_wide)

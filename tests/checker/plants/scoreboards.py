@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from cuasmrl.checker import Rule
 from cuasmrl.sass import Hazard, Order
-from tests.checker.plants.base import Site, consumer, edit, kind, move, producer
+from tests.checker.plants.base import Site, consumer, edit, either, kind, move, producer
 from tests.checker.subjects import Subject
 
 _SCOREBOARD = frozenset((Rule.SCOREBOARD,))
@@ -22,14 +23,15 @@ def wait_removed(subject: Subject) -> Iterator[Site]:
             p = _last_raised(subject, reader.index, board)
             if p is not None and _reads_result(subject, p, reader.index, board):
                 control = replace(reader.control, wait_mask=reader.control.wait_mask & ~(1 << board))
-                named = consumer(reader.index)
+                # In a loop, a consumer further up may come first.
+                named = either(p, reader.index)
                 yield partial(edit, subject, reader.index, control, Rule.SCOREBOARD, named, "wait removed")
 
 
 @kind("reader moved above the wait")
 def reader_moved_above_the_wait(subject: Subject) -> Iterator[Site]:
     """A reader that relies on the wait of the instruction before it is put in front of that."""
-    for waiter, reader in zip(subject.code, subject.code[1:], strict=False):
+    for waiter, reader in pairwise(subject.code):
         w, c = waiter.index, reader.index
         movable = subject.is_movable(w) and subject.is_movable(c) and subject.region[w] == subject.region[c]
         if not movable or subject.hazards(w, c) or subject.may_be_ordered(w, c) or waiter.order is Order.SYNC:
@@ -52,15 +54,26 @@ def source_overwritten_above_the_wait(subject: Subject) -> Iterator[Site]:
                 # Only general registers are read after issue.
                 if any(pair.register < 256 for pair in pairs) and not _other_guard(subject, p, writer.index):
                     control = replace(writer.control, wait_mask=writer.control.wait_mask & ~(1 << board))
-                    named = consumer(writer.index)
-                    yield partial(edit, subject, writer.index, control, Rule.SCOREBOARD, named, "wait removed")
+                    named = either(p, writer.index)
+                    yield partial(
+                        edit, subject, writer.index, control, Rule.SCOREBOARD, named, "wait removed"
+                    )
 
 
 def _other_guard(subject: Subject, p: int, until: int) -> bool:
     """Might something else than its read barrier show that p has read its sources?"""
-    return any(
-        i.control.wait_mask or i.order is Order.SYNC or i.opcode == "DEPBAR" for i in subject.code[p + 1 : until]
-    ) or subject.code[until].control.wait_mask.bit_count() > 1
+    return (
+        any(
+            i.control.wait_mask or i.order is Order.SYNC or i.opcode == "DEPBAR"
+            for i in subject.code[p + 1 : until]
+        )
+        or subject.code[until].control.wait_mask.bit_count() > 1
+    )
+
+
+def _queue(subject: Subject, i: int) -> str:
+    declaration = subject.code[i].declaration
+    return declaration.queue if declaration else ""
 
 
 def _last_raised(subject: Subject, waiter: int, board: int) -> int | None:
@@ -80,7 +93,7 @@ def _reads_result(subject: Subject, p: int, c: int, board: int) -> bool:
     if not raw or subject.code[p].control.write_barrier != board:
         return False
     # A later result of the same queue, waited for through another board, would prove p's as well.
-    queue = subject.code[p].declaration.queue if subject.code[p].declaration else ""
+    queue = _queue(subject, p)
     mates = [i for i in subject.code[p + 1 : c] if i.declaration and i.declaration.queue == queue]
     return all(i.control.write_barrier in (None, board) for i in mates)
 
@@ -97,14 +110,14 @@ def covered_load_put_behind_its_cover(subject: Subject) -> Iterator[Site]:
             continue
         loads = covered.order is cover.order is Order.MEMORY and covered.is_variable
         writes = covered.declaration.writes or cover.declaration.writes
-        if loads and not writes and covered.declaration.queue == cover.declaration.queue:
-            if _relies_on(subject, p, q):
-                yield partial(move, subject, q, p, _SCOREBOARD, producer(p), "cover moved up")
+        same = covered.declaration.queue == cover.declaration.queue
+        if loads and not writes and same and _relies_on(subject, p, q):
+            yield partial(move, subject, q, p, _SCOREBOARD, producer(p), "cover moved up")
 
 
 def _relies_on(subject: Subject, p: int, q: int) -> bool:
     """Does the first reader of p's result find it ready only through q's barrier?"""
-    queue = subject.code[p].declaration.queue if subject.code[p].declaration else ""
+    queue = _queue(subject, p)
     for i in subject.code[q + 1 :]:
         if subject.block[i.index] != subject.block[q] or i.opcode == "DEPBAR":
             return False

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 
 from cuasmrl.checker import Refusal, Rule
 from cuasmrl.sass import GUARD, File, Hazard, Order, Pipe, file_of
@@ -19,9 +20,14 @@ def _spans(subject: Subject, cut: int) -> Named:
         p, c = refusal.producer, refusal.consumer
         if p is None or c is None or refusal.needed is None or refusal.found is None:
             return False
-        before = subject.block[p] == subject.block[cut] and p <= cut
-        behind = subject.block[c] == subject.block[cut] and c > cut
-        return (before or behind) and refusal.found < refusal.needed
+        block = subject.block
+        if block[p] == block[c] and p < c:
+            across = block[p] == block[cut] and p <= cut < c
+        else:
+            # Over a border: behind the producer, in front of the consumer, or in a block on the way.
+            behind, before = block[p] == block[cut] and p <= cut, block[c] == block[cut] and cut < c
+            across = behind or before or block[cut] not in (block[p], block[c])
+        return across and refusal.found < refusal.needed
 
     return named
 
@@ -56,7 +62,9 @@ def _declare(name: str, chosen: Callable[[Pair], bool]) -> None:
 _declare("result read too early", lambda x: x.hazard is Hazard.RAW and file_of(x.register) is File.R)
 _declare("predicate read too early", lambda x: x.hazard is Hazard.RAW and file_of(x.register) is File.P)
 _declare("guard read too early", lambda x: x.hazard is Hazard.RAW and x.consumer_role == GUARD)
-_declare("uniform register read too early", lambda x: x.hazard is Hazard.RAW and file_of(x.register) is File.UR)
+_declare(
+    "uniform register read too early", lambda x: x.hazard is Hazard.RAW and file_of(x.register) is File.UR
+)
 _declare("result overwritten too early", lambda x: x.hazard is Hazard.WAW)
 
 
@@ -100,6 +108,7 @@ def taken_out_from_between(subject: Subject) -> Iterator[Site]:
         if pair.hazard is not Hazard.RAW or c != p + 2 or subject.region[p] != subject.region[x]:
             continue
         free = subject.code[x].order is Order.FREE and subject.is_movable(x) and subject.is_movable(p)
+        free = free and not subject.code[p].control.wait_mask
         if not free or subject.hazards(p, x) or subject.may_be_ordered(p, x):
             continue
         if subject.code[p].control.stall < (subject.required(pair) or 0):
@@ -109,7 +118,7 @@ def taken_out_from_between(subject: Subject) -> Iterator[Site]:
 @kind("matrix instructions too close")
 def matrix_instructions_too_close(subject: Subject) -> Iterator[Site]:
     tensor = [i.index for i in subject.code if i.declaration and i.declaration.pipe is Pipe.TENSOR]
-    pairs = [(a, b) for a, b in zip(tensor, tensor[1:], strict=False) if subject.block[a] == subject.block[b]]
+    pairs = [(a, b) for a, b in pairwise(tensor) if subject.block[a] == subject.block[b]]
     least: dict[tuple[str, str], int] = {}
     for a, b in pairs:
         keys = subject.code[a].timing_key, subject.code[b].timing_key
@@ -126,7 +135,7 @@ def matrix_instructions_too_close(subject: Subject) -> Iterator[Site]:
 
 @kind("wait too close behind the setter")
 def wait_too_close_behind_the_setter(subject: Subject) -> Iterator[Site]:
-    for setter, waiter in zip(subject.code, subject.code[1:], strict=False):
+    for setter, waiter in pairwise(subject.code):
         boards = set(setter.control.sets) & set(waiter.control.waits)
         if not boards or subject.block[setter.index] != subject.block[waiter.index]:
             continue

@@ -1,8 +1,8 @@
 // sm_90 and later: asynchronous matrix multiply, bulk and tensor copies, mbarriers of transactions, clusters.
 #if __CUDA_ARCH__ >= 900
-#include <cuda.h>
+struct alignas(64) TensorMap { char opaque[128]; };
 
-extern "C" __global__ void transactions(const __grid_constant__ CUtensorMap map, const int4 *in, int4 *out, int n) {
+extern "C" __global__ void transactions(const __grid_constant__ TensorMap map, const int4 *in, int4 *out, int n) {
     __shared__ alignas(128) int4 s[1024];
     __shared__ unsigned long long barrier;
     unsigned b = (unsigned)__cvta_generic_to_shared(&barrier), p = (unsigned)__cvta_generic_to_shared(s);

@@ -133,6 +133,8 @@ extern "C" __global__ void matrix_load(const int4 *in, int *out) {
     out[t + 192] = a + b + c + d;
     asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(p));
     out[t + 224] = a + b + c + d;
+    asm volatile("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(p));
+    out[t + 288] = a + b;
     asm volatile("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [%0], {%1, %2, %3, %4};" ::"r"(p), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
     out[t + 256] = s[t ^ 3].x;
 #endif

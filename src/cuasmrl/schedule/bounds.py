@@ -1,0 +1,147 @@
+"""What bounds the issue times inside a block, and the earliest times an order allows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cuasmrl.sass import MAX_STALL, Instruction, Pipe
+from cuasmrl.schedule.blocks import Block
+from cuasmrl.schedule.boundaries import HORIZON, block_length
+from cuasmrl.schedule.dependences import Graph, Originals
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one instruction that do not depend on the order around it."""
+
+    head: int
+    """Cycles it must stay behind the start of its block."""
+    tail: int
+    """Cycles it must stay ahead of the end of its block."""
+    spacing: int
+    """Cycles to the next instruction of its pipe."""
+    stall: int
+    """The least stall count it may carry."""
+
+
+class Bounds:
+    """All bounds of a kernel. Distances are kept as lists of (other instruction, cycles) for speed."""
+
+    def __init__(self, blocks: Sequence[Block], originals: Originals):
+        self.blocks = blocks
+        self.originals = originals
+        self.block_of = [block.number for block in blocks for _ in range(len(block))]
+        self.length = [block_length(block, originals.code, originals.times) for block in blocks]
+        """Cycles of each block in the original."""
+        self.pipe = [i.declaration.pipe if i.declaration else Pipe.BRANCH for i in originals.code]
+        self.limits = self._all_limits()
+        self.incoming: list[list[tuple[int, int]]] = [[] for _ in originals.code]
+        self.outgoing: list[list[tuple[int, int]]] = [[] for _ in originals.code]
+
+    def index(self, block: Block, graph: Graph) -> None:
+        """Take over the distances of a block's graph."""
+        for i in range(block.start, block.end):
+            self.incoming[i] = [(p, e.need) for p, e in graph.predecessors[i].items() if e.need > 1]
+            self.outgoing[i] = [(c, e.need) for c, e in graph.successors[i].items() if e.need > 1]
+        for first, second, cycles in graph.leashes:
+            self.incoming[second].append((first, -cycles))
+            self.outgoing[first].append((second, -cycles))
+
+    def pair_spacing(self, first: int, second: int) -> int:
+        """ptxas itself may have put two neighbours closer than the table says; that stays allowed."""
+        spacing = self.limits[first].spacing
+        if spacing <= 1:
+            return 0
+        original = self.originals.distance(first, second)
+        return min(spacing, original) if original > 0 else spacing
+
+    def earliest(self, block: Block, window: Sequence[int]) -> list[int] | None:
+        """Earliest issue times for an order, then the block's end; None where stalls cannot express them."""
+        times: list[int] = []
+        at: dict[int, int] = {}
+        last_in_pipe: dict[str, int] = {}
+        for i in window:
+            time = times[-1] + self.limits[window[len(times) - 1]].stall if times else 0
+            time = max(time, self.limits[i].head)
+            for p, need in self.incoming[i]:
+                if p in at:
+                    time = max(time, at[p] + need)
+                elif need > 0:
+                    return None
+            previous = last_in_pipe.get(self.pipe[i])
+            if previous is not None:
+                time = max(time, at[previous] + self.pair_spacing(previous, i))
+            last_in_pipe[self.pipe[i]] = i
+            times.append(time)
+            at[i] = time
+        end = times[-1] + self.limits[window[-1]].stall
+        times.append(max([end, self._least_length(block), *(at[i] + self.limits[i].tail for i in window)]))
+        # A gap no stall count can span is shared with the gaps before it.
+        for k in range(len(times) - 2, 0, -1):
+            times[k] = max(times[k], times[k + 1] - MAX_STALL)
+        if times[0] > 0 or times[1] > MAX_STALL or not self.hold(block, window, times):
+            return None
+        return times
+
+    def hold(self, block: Block, window: Iterable[int], times: Sequence[int]) -> bool:
+        """Do these issue times, the last being the block's end, keep every bound of the block?"""
+        at = dict(zip(window, times, strict=False))
+        end = times[-1]
+        if end < self._least_length(block):
+            return False
+        last_in_pipe: dict[str, int] = {}
+        for i, time in at.items():
+            limits = self.limits[i]
+            if time < limits.head or end - time < limits.tail:
+                return False
+            if any(time - at[p] < need for p, need in self.incoming[i]):
+                return False
+            previous = last_in_pipe.get(self.pipe[i])
+            if previous is not None and time - at[previous] < self.pair_spacing(previous, i):
+                return False
+            last_in_pipe[self.pipe[i]] = i
+        return True
+
+    def _least_length(self, block: Block) -> int:
+        """What passes through a short block must not pass faster than before."""
+        return min(self.length[block.number], HORIZON)
+
+    def _all_limits(self) -> list[Limits]:
+        originals, needs = self.originals, self.originals.boundaries
+        held = self._held_setters()
+        spacings = [originals.table.spacing(i) or 1 if i.declaration else 1 for i in originals.code]
+        widest: dict[str, int] = {}
+        for pipe, spacing in zip(self.pipe, spacings, strict=True):
+            widest[pipe] = max(widest.get(pipe, 1), spacing)
+        limits = []
+        for i, instruction in enumerate(originals.code):
+            head = originals.times[i]
+            tail = self.length[self.block_of[i]] - head
+            release = originals.table.release(instruction) or HORIZON if instruction.control.sets else 0
+            # Every producer is at least one cycle away from the end of its own block.
+            needed_head = max(needs.head.get(i, 0), widest[self.pipe[i]]) - 1
+            limits.append(
+                Limits(
+                    head=head if i in held else min(head, needed_head),
+                    tail=min(tail, max(needs.tail.get(i, 0), spacings[i], release)),
+                    spacing=spacings[i],
+                    stall=self._least_stall(instruction),
+                )
+            )
+        return limits
+
+    def _least_stall(self, instruction: Instruction) -> int:
+        """Never below what compilers give the opcode; a stall of 0 has a meaning of its own and stays."""
+        stall = instruction.control.stall
+        known = self.originals.table.minimum_stall(instruction)
+        return stall if known is None or stall == 0 else max(1, min(known, stall))
+
+    def _held_setters(self) -> set[int]:
+        """Instructions that raise what a wait near a border waits for, where that wait passes needed time."""
+        held: set[int] = set()
+        for block in self.blocks:
+            places = range(block.start, block.end)
+            relying = [i for i in places if i in self.originals.boundaries.waits_before]
+            short = self.length[block.number] < HORIZON
+            for w in places if short else places[: relying[-1] + 1 - block.start] if relying else ():
+                held |= set(self.originals.awaited.get(w, ()))
+        return held

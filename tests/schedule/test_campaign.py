@@ -1,0 +1,52 @@
+"""Random legal moves on real cubins: the permuted listing, the records, the checker's word for each sample."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cuasmrl import workloads
+from cuasmrl.cubin import Cubin
+from tests.schedule.campaign import Tally, play
+
+SAMPLE = [
+    ("gemm_leaky_relu", "m64n64k32_w4_s3", 80),
+    ("softmax", "w4", 75),
+    ("bmm", "m32n64k32_w2_s2", 86),
+    ("rmsnorm", "n32_w4", 89),
+    ("softmax", "w4", 90),
+    ("transpose", "t32x8", 100),
+    ("vector_add", "b1024_w4", 120),
+]
+WANTED = 100_000
+
+
+@pytest.mark.parametrize(("name", "config", "arch"), SAMPLE)
+def test_random_moves(built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int):
+    tally = play(built(name, config, arch), rounds=2, tries=120, rng=random.Random(arch))
+    assert tally.certified == 2
+    assert tally.moves.total() > 20
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """All workloads, configs and chips; prints the tally by chip. $CUASMRL_CORPUS names a ready corpus."""
+    corpus = Path(os.environ.get("CUASMRL_CORPUS", tmp_path))
+    workloads.build_corpus(corpus)
+    tallies: dict[str, Tally] = {}
+    rng = random.Random(2026)
+    while sum(t.moves.total() for t in tallies.values()) < WANTED:
+        for path in sorted(corpus.rglob("*.cubin")):
+            cubin = Cubin.load(path)
+            if max(len(k.words) for k in cubin.kernels) > 4000:
+                continue
+            tallies.setdefault(path.parent.name, Tally())
+            tallies[path.parent.name] += play(cubin, rounds=1, tries=500, rng=rng)
+    with capsys.disabled():
+        for chip, tally in tallies.items():
+            kinds = ", ".join(f"{n} {kind}" for kind, n in tally.moves.most_common())
+            print(
+                f"\n{chip}: {tally.moves.total()} moves ({kinds}), {tally.certified} cubins certified", end=""
+            )

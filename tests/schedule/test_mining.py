@@ -1,0 +1,149 @@
+"""Mining: hand-computed distances, what is left out, and the shipped table against known facts."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cuasmrl.cubin import Cubin
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.sass import Distances, Hazard, disassemble_kernel, distances
+from cuasmrl.sass.distances import COLUMNS, Row, read_rows
+from cuasmrl.schedule.mining import SUPPORT, Evidence, Key, mine, mine_listing
+from tests.assembly import listing
+
+
+def mined(text: str, arch: int = 90) -> dict[tuple[str, str, str], Row]:
+    """(hazard, producer, consumer) → row."""
+    evidence: dict[Key, Evidence] = defaultdict(Evidence)
+    mine_listing(listing(text, arch), "by_hand", evidence)
+    rows = [found.row(key) for key, found in evidence.items()]
+    return {(row.hazard, row.producer, row.consumer): row for row in rows}
+
+
+def test_a_distance_is_the_sum_of_stalls():
+    rows = mined("""
+    B------:R-:W-:-:S02  FADD R1, R8, R9
+    B------:R-:W-:-:S03  MOV R3, R4
+    B------:R-:W-:-:S01  FMUL R2, R1, R9
+    """)
+    row = rows["raw", "FADD", "FMUL"]
+    assert (row.distance, row.pairs, row.witness) == (5, 1, "by_hand@0x0>0x20")
+    assert rows["spacing", "FADD", "*"].distance == 5
+
+
+def test_one_lucky_pair_sets_no_rule():
+    pair = "B------:R-:W-:-:S{0:02d}  FADD R1, R8, R9\nB------:R-:W-:-:S04  FMUL R2, R1, R9\n"
+    rows = mined(pair.format(1) + pair.format(4) * 5)
+    row = rows["raw", "FADD", "FMUL"]
+    assert (row.distance, row.smallest, row.supporting, row.pairs) == (4, 1, 6, 6)
+    assert SUPPORT == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A wait in between may have passed the time.
+        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB0-----:R-:W-:-:S01  MOV R3, R4\nB------:R-:W-:-:S01  FMUL R2, R1, R9",
+        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB0-----:R-:W-:-:S01  FMUL R2, R1, R9",
+        # Two guards may exclude each other.
+        "B------:R-:W-:-:S02  @P0 FADD R1, R8, R9\nB------:R-:W-:-:S01  @!P0 FMUL R2, R1, R9",
+        # The value is overwritten before it is read.
+        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  MOV R1, R4\nB------:R-:W-:-:S01  FMUL R2, R1, R9",
+        # A filler never executes.
+        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  @!PT FMUL R2, R1, R9",
+    ],
+)  # fmt: skip
+def test_left_out(text: str):
+    assert ("raw", "FADD", "FMUL") not in mined(text)
+
+
+def test_loads_are_no_fixed_latency_producers():
+    rows = mined("B------:R-:W0:-:S02  LDS R1, [R8]\nB------:R-:W-:-:S01  FMUL R2, R1, R9")
+    assert ("raw", "LDS", "FMUL") not in rows
+
+
+def test_the_gap_between_raising_and_waiting():
+    rows = mined("B------:R-:W0:-:S02  LDS R1, [R8]\nB0-----:R-:W-:-:S01  FMUL R2, R1, R9")
+    assert rows["release", "LDS", "*"].distance == 2
+
+
+def test_an_empty_directory_is_refused(tmp_path: Path):
+    with pytest.raises(CuasmrlError, match="no \\*.cubin"):
+        mine(tmp_path)
+
+
+# Published or independently measured latencies, and the spacing the issue of this table names.
+KNOWN = [
+    (80, Hazard.RAW, "R", "FFMA", "data", "FFMA", "data", 4),
+    (80, Hazard.RAW, "R", "IMAD", "data", "LOP3", "data", 5),
+    (80, Hazard.RAW, "P", "ISETP", "data", "LDG", "guard", 13),
+    (80, Hazard.RAW, "R", "HMMA.16816.F32", "data", "HMMA.16816.F32", "accumulator", 24),
+    (90, Hazard.RAW, "P", "ISETP", "data", "STG", "guard", 13),
+    (120, Hazard.RAW, "R", "HMMA.16816.F32", "data", "HMMA.16816.F32", "accumulator", 29),
+    (80, Hazard.SPACING, "", "HMMA.16816.F32", "", "*", "", 8),
+]
+
+
+@pytest.mark.parametrize("row", KNOWN)
+def test_the_shipped_table_knows(row: tuple[int, Hazard, str, str, str, str, str, int]):
+    table = {
+        (r.arch, r.hazard, r.file, r.producer, r.producer_role, r.consumer, r.consumer_role): r.distance
+        for r in shipped()
+    }
+    assert table[row[:-1]] == row[-1]
+
+
+def shipped() -> list[Row]:
+    path = Path(__file__).parents[2] / "src/cuasmrl/sass/data/distances.csv"
+    return read_rows(path.read_text().splitlines(), str(path))
+
+
+def test_every_shipped_row_names_its_evidence():
+    rows = shipped()
+    assert {row.arch for row in rows} == {75, 80, 86, 89, 90, 100, 120}
+    for row in rows:
+        assert row.pairs >= row.supporting >= 1
+        assert row.smallest <= row.distance
+        assert "@0x" in row.witness
+        assert ">0x" in row.witness
+
+
+def test_a_witness_can_be_looked_up(built: Callable[[str, str, int], Cubin]):
+    """Recompile the kernel a row names and find its pair at that distance."""
+    row = next(r for r in shipped() if r.arch == 80 and r.hazard is Hazard.RAW and "/softmax-w4@" in r.witness)
+    first, second = (int(x, 16) // 16 for x in row.witness.split("@")[1].split(">"))
+    code = disassemble_kernel(built("softmax", "w4", 80)).instructions
+    assert (code[first].timing_key, code[second].timing_key) == (row.producer, row.consumer)
+    assert sum(i.control.stall for i in code[first:second]) == row.distance
+
+
+def test_a_table_with_other_columns_is_refused():
+    with pytest.raises(CuasmrlError, match="no distance table"):
+        read_rows(["a,b", "1,2"], "x.csv")
+
+
+def test_a_damaged_row_is_named():
+    line = "80,raw,R,FADD,data,FADD,data,many,4,3,3,here"
+    with pytest.raises(CuasmrlError, match="x.csv, line 2"):
+        read_rows([",".join(COLUMNS), line], "x.csv")
+
+
+def test_an_unseen_chip_gets_no_answers():
+    code = listing(
+        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  FADD R2, R1, R9", 103
+    ).instructions
+    assert distances(103).required(Hazard.RAW, code[0], code[1], 1) is None
+
+
+def test_mining_a_directory_gives_the_same_rows_as_the_listing(
+    tmp_path: Path, built: Callable[[str, str, int], Cubin]
+):
+    cubin = built("reduction", "t128", 80)
+    (tmp_path / "sm_80").mkdir()
+    cubin.save(tmp_path / "sm_80" / "reduction-t128.cubin")
+    found = mine(tmp_path)
+    assert found.cubins == 1
+    assert found.instructions == sum(len(k.words) for k in cubin.kernels)
+    assert Distances(80, found.rows)

@@ -1,0 +1,122 @@
+"""The scoreboard machine: hand-written cases, and that it explains all of the compiler's protection."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cuasmrl.cubin import Cubin
+from cuasmrl.sass import Listing, disassemble
+from cuasmrl.schedule import control_flow
+from cuasmrl.schedule.dependences import in_order
+from cuasmrl.schedule.scoreboards import Outstanding, analyse, finished, issue, registers_of
+from tests.assembly import listing
+
+
+def state_after(code: Listing, count: int) -> dict[Outstanding, dict[int, int]]:
+    state: dict[Outstanding, dict[int, int]] = {}
+    for instruction in code.instructions[:count]:
+        for key in finished(state, instruction, instruction.control, code.instructions):
+            del state[key]
+        issue(state, instruction, instruction.control, code.instructions)
+    return state
+
+
+RESULT, READ = False, True
+
+
+def test_a_load_is_outstanding_until_its_barrier_is_waited_for():
+    code = listing("""
+    B------:R-:W0:-:S02  LDG.E R4, desc[UR4][R2.64]
+    B------:R-:W-:-:S02  MOV R7, R8
+    B0-----:R-:W-:-:S02  FADD R5, R4, R4
+    """)
+    assert state_after(code, 2)[Outstanding(0, RESULT)] == {0: 0}
+    assert state_after(code, 3) == {}
+
+
+def test_a_later_load_of_the_queue_covers_an_earlier_one():
+    code = listing("""
+    B------:R-:W-:-:S04  LDS R4, [R2]
+    B------:R-:W1:-:S02  LDS R5, [R2+0x4]
+    B-1----:R-:W-:-:S02  FADD R6, R4, R5
+    """)
+    assert state_after(code, 1)[Outstanding(0, RESULT)] == {}
+    assert 1 in state_after(code, 2)[Outstanding(0, RESULT)]
+    assert state_after(code, 3) == {}
+    assert Outstanding(0, RESULT) in analyse(control_flow(code), code.instructions).covered
+
+
+def test_a_global_load_is_not_covered_by_a_shared_one():
+    code = listing("""
+    B------:R-:W-:-:S04  LDG.E R4, desc[UR4][R2.64]
+    B------:R-:W1:-:S02  LDS R5, [R2+0x4]
+    """)
+    assert state_after(code, 2)[Outstanding(0, RESULT)] == {}
+
+
+def test_reads_are_in_order_over_the_whole_memory_pipe():
+    code = listing("""
+    B------:R-:W-:-:S04  STG.E desc[UR4][R2.64], R8
+    B------:R-:W1:-:S02  LDS R5, [R6]
+    """)
+    assert 1 in state_after(code, 2)[Outstanding(0, READ)]
+    assert in_order(code.instructions[0], code.instructions[1], is_read=True, reads_result=False)
+
+
+def test_predicates_and_uniform_registers_are_read_at_issue():
+    code = listing("B------:R-:W-:-:S04  @P0 STG.E desc[UR4][R2.64], R8")
+    store = code.instructions[0]
+    assert registers_of(store, Outstanding(0, READ)) == {2, 3, 8}
+
+
+def test_depbar_counts_groups_from_the_newest():
+    code = listing("""
+    B------:R-:W0:-:S02  LDGDEPBAR
+    B------:R-:W0:-:S02  LDG.E R4, desc[UR4][R2.64]
+    B------:R-:W0:-:S02  LDG.E R5, desc[UR4][R2.64]
+    B------:R-:W-:-:S04  DEPBAR.LE SB0, 0x1
+    """)
+    left = state_after(code, 4)
+    assert Outstanding(1, RESULT) not in left
+    assert Outstanding(2, RESULT) in left
+
+
+def test_a_block_barrier_drains_the_reads():
+    code = listing("""
+    B------:R-:W-:-:S04  STS [R2], R8
+    B------:R-:W-:-:S05  BAR.SYNC.DEFER_BLOCKING 0x0
+    """)
+    assert not [key for key in state_after(code, 2) if key.index == 0]
+
+
+CASES = [("gemm_leaky_relu", "m64n64k32_w4_s3", 80), ("softmax", "w4", 90), ("softmax", "w4", 75),
+         ("transpose", "t32x8", 120), ("reduction", "t128", 100)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "config", "arch"), CASES)
+def test_nothing_the_compiler_emits_is_unprotected(
+    built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int
+):
+    for code in disassemble(built(name, config, arch)).values():
+        assert unprotected(code) == []
+
+
+def unprotected(code: Listing) -> list[str]:
+    blocks = control_flow(code)
+    found = []
+    for block, entry in zip(blocks, analyse(blocks, code.instructions).entries, strict=True):
+        state = {key: dict(guards) for key, guards in entry.items()}
+        for instruction in code.instructions[block.start : block.end]:
+            for key in finished(state, instruction, instruction.control, code.instructions):
+                del state[key]
+            reads = {a.register for a in instruction.uses}
+            writes = {a.register for a in instruction.defs}
+            for key in state:
+                earlier = code.instructions[key.index]
+                registers = registers_of(earlier, key)
+                hit = registers & (writes if key.is_read else writes | reads)
+                ordered = in_order(earlier, instruction, key.is_read, bool(registers & reads))
+                if hit and earlier is not instruction and not ordered:
+                    found.append(f"{earlier} -> {instruction}")
+            issue(state, instruction, instruction.control, code.instructions)
+    return found
