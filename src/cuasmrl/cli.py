@@ -54,6 +54,17 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 
 @app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the cubins go.")] = Path("demo"),
+    seed: Annotated[int, typer.Option("--seed", help="Of the random moves.")] = 0,
+) -> None:
+    """Compile a kernel, read it, reschedule it, prove the result, and see a broken one refused."""
+    from cuasmrl import demo as tour
+
+    tour.run(console, output, seed)
+
+
+@app.command()
 def disasm(cubin: CubinFile, kernel: KernelName = None, as_json: Json = False) -> None:
     """SASS with control codes."""
     loaded = Cubin.load(cubin)
@@ -220,6 +231,33 @@ def _build(directory: Path, archs: list[int] | None, names: list[str], jobs: int
         console.print(
             f"  not built: {entry.workload} {entry.config} sm_{entry.arch}: {entry.reason}", markup=False
         )
+
+
+@app.command()
+def bench(
+    what: Annotated[str, typer.Argument(help="schedule: reading, moving and checking.")] = "schedule",
+    as_json: Json = False,
+) -> None:
+    """Measure on this machine, and print the table."""
+    from cuasmrl import bench as benchmarks
+
+    if what != "schedule":
+        raise CuasmrlError(f"there is no benchmark {what!r}; choose schedule")
+    with _progress("measuring", as_json) as advance:
+        figures = benchmarks.schedule(advance)
+    if as_json:
+        _print_json([figure.as_dict() for figure in figures])
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("kernel (sm_80)")
+    for column in ("instr.", "nvdisasm", "load + analysis", "swap + mask", "shift + retime", "check"):
+        table.add_column(column, justify="right")
+    for f in figures:
+        table.add_row(
+            f.kernel, str(f.instructions), f"{f.nvdisasm:.0f} ms", f"{f.load:.0f} ms", f"{1000 * f.swap:.0f} µs",
+            f"{f.shift:.1f} ms", f"{f.check:.0f} ms",
+        )  # fmt: skip
+    console.print(table)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Random legal moves on real cubins: the permuted listing, the records, the checker's word for each sample."""
+"""Random legal moves on real cubins: the permuted listing, the records, the checker's word for each."""
 
 import os
 import random

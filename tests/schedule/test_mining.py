@@ -45,12 +45,14 @@ def test_one_lucky_pair_sets_no_rule():
     "text",
     [
         # A wait in between may have passed the time.
-        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB0-----:R-:W-:-:S01  MOV R3, R4\nB------:R-:W-:-:S01  FMUL R2, R1, R9",
+        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB0-----:R-:W-:-:S01  MOV R3, R4\n"
+        "B------:R-:W-:-:S01  FMUL R2, R1, R9",
         "B------:R-:W-:-:S02  FADD R1, R8, R9\nB0-----:R-:W-:-:S01  FMUL R2, R1, R9",
         # Two guards may exclude each other.
         "B------:R-:W-:-:S02  @P0 FADD R1, R8, R9\nB------:R-:W-:-:S01  @!P0 FMUL R2, R1, R9",
         # The value is overwritten before it is read.
-        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  MOV R1, R4\nB------:R-:W-:-:S01  FMUL R2, R1, R9",
+        "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  MOV R1, R4\n"
+        "B------:R-:W-:-:S01  FMUL R2, R1, R9",
         # A filler never executes.
         "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  @!PT FMUL R2, R1, R9",
     ],
@@ -112,7 +114,9 @@ def test_every_shipped_row_names_its_evidence():
 
 def test_a_witness_can_be_looked_up(built: Callable[[str, str, int], Cubin]):
     """Recompile the kernel a row names and find its pair at that distance."""
-    row = next(r for r in shipped() if r.arch == 80 and r.hazard is Hazard.RAW and "/softmax-w4@" in r.witness)
+    row = next(
+        r for r in shipped() if r.arch == 80 and r.hazard is Hazard.RAW and "/softmax-w4@" in r.witness
+    )
     first, second = (int(x, 16) // 16 for x in row.witness.split("@")[1].split(">"))
     code = disassemble_kernel(built("softmax", "w4", 80)).instructions
     assert (code[first].timing_key, code[second].timing_key) == (row.producer, row.consumer)

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from cuasmrl.checker.fields import field_faults
-from cuasmrl.checker.latency import Latencies, Spacings
+from cuasmrl.checker.latency import Latencies
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
 from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
 from cuasmrl.checker.scoreboards import unprotected
+from cuasmrl.checker.spacing import Spacings
 from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
 from cuasmrl.cubin import WORD_BYTES, Cubin
 from cuasmrl.errors import CuasmrlError

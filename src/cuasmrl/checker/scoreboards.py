@@ -155,8 +155,11 @@ def _same_queue(first: Instruction, second: Instruction) -> bool:
 
 
 def _is_blocking_barrier(i: Instruction) -> bool:
-    """Memory instructions in front of BAR.SYNC have read their sources behind it: ptxas relies on that."""
-    return i.opcode == "BAR" and not i.is_conditional and bool({"SYNC", "RED"} & set(i.modifiers))
+    """Behind BAR.SYNC, memory instructions in front of it have read their sources.
+
+    Seen on sm_75 only, where ptxas relies on it; so only there is it believed.
+    """
+    return i.arch < 80 and i.opcode == "BAR" and not i.is_conditional and "SYNC" in i.modifiers
 
 
 def _is_memory(i: Instruction) -> bool:

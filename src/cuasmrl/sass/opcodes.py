@@ -229,7 +229,8 @@ _DECLARATIONS = [
     *_announced("LDGDEPBAR", Pipe.MEMORY, "global", order=Order.SYNC, shape=Shape.NONE),
     *_pinned("MEMBAR FENCE CCTL ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS),
     *_pinned("ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ENDCOLLECTIVE BPT NANOSLEEP YIELD "
-             "NOP USETMAXREG UVIRTCOUNT", Pipe.BRANCH),
+             "NOP UVIRTCOUNT", Pipe.BRANCH),
+    *_pinned("USETMAXREG", Pipe.BRANCH, shape=Shape.RESULT),
     # control flow
     *_pinned("BRA BRX BRXU JMP JMX JMXU EXIT KILL RTT", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),
     *_pinned("CALL RET", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),

@@ -159,7 +159,7 @@ class Board:
         self.wait_mask[b] |= bits
         block = self.blocks[self.block_of[a]]
         self._rebuild(block)
-        if not self.mask[p]:
+        if not self.mask[p] or self.slack_in[b] < 0:
             self.wait_mask[b] = before
             self._rebuild(block)
             return False

@@ -13,6 +13,7 @@ from cuasmrl.schedule.scoreboards import (
     Outstanding,
     State,
     analyse,
+    awaited_boards,
     awaited_setters,
     finished,
     is_read_late,
@@ -221,13 +222,9 @@ def _board_edges(
         waiters: list[int] = []
         for i in order:
             instruction = originals.code[i]
-            depbar = instruction.depbar
-            waits = bool(control[i].wait_mask >> board & 1) or (
-                depbar is not None and (depbar[0] == board or board in depbar[2])
-            )
-            if waits:
+            if board in awaited_boards(instruction, control[i].wait_mask):
                 for s in setters:
-                    graph.add(s, i, _release_need(s, i, originals), Reason.SCOREBOARD)
+                    graph.add(s, i, _release_need(s, i, board, originals), Reason.SCOREBOARD)
                 waiters.append(i)
             if board in raised_boards(control[i]):
                 if waiters and waiters != [i]:
@@ -242,10 +239,13 @@ def _board_edges(
                 waiters = []
 
 
-def _release_need(setter: int, waiter: int, originals: Originals) -> int:
-    distance = originals.distance(setter, waiter)
+def _release_need(setter: int, waiter: int, board: int, originals: Originals) -> int:
+    """As close as the compiler had the two, if it had this wait at all."""
     release = originals.table.release(originals.code[setter])
-    return min(distance, HORIZON if release is None else release)
+    needed = HORIZON if release is None else release
+    if board in awaited_boards(originals.code[waiter], originals.code[waiter].control.wait_mask):
+        return min(originals.distance(setter, waiter), needed)
+    return needed
 
 
 def _scoreboard_edges(
@@ -271,7 +271,10 @@ def _scoreboard_edges(
 
 
 def _shelter_edges(
-    graph: Graph, instruction: Instruction, own_waits: int, shelters: dict[tuple[int, bool], list[tuple[int, int]]]
+    graph: Graph,
+    instruction: Instruction,
+    own_waits: int,
+    shelters: dict[tuple[int, bool], list[tuple[int, int]]],
 ) -> None:
     """An instruction that waits for the same scoreboard itself needs no shelter."""
     touched = [(a.register, False) for a in instruction.uses]

@@ -99,7 +99,7 @@ extern "C" __global__ void warpgroup(const int *in, float *out, unsigned long lo
     for (int k = 0; k < 8; k++) out[t + k * 128] = d[k] + i[k];
 }
 
-extern "C" __global__ void __launch_bounds__(128) register_share(int *out) {
+extern "C" __global__ void __maxnreg__(168) register_share(int *out) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     out[threadIdx.x] = 3;
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");

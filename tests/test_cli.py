@@ -1,0 +1,136 @@
+"""The commands as a user meets them: text, JSON, exit status, and one clear sentence on bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuasmrl import workloads
+from cuasmrl.cubin import Cubin
+from cuasmrl.sass import disassemble_kernel
+from cuasmrl.schedule import Board
+
+
+def run(*arguments: str | Path, status: int = 0) -> str:
+    """Standard output, or standard error where a failure is expected."""
+    command = [sys.executable, "-m", "cuasmrl.cli", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr if status == 2 else done.stdout
+
+
+@pytest.fixture(scope="module")
+def softmax(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workload = workloads.get("softmax")
+    path = tmp_path_factory.mktemp("cubins") / "softmax.cubin"
+    path.write_bytes(workload.build(workload.config("w4"), 80).cubin)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rescheduled(softmax: Path) -> Path:
+    cubin = Cubin.load(softmax)
+    board = Board(disassemble_kernel(cubin))
+    for p in board.legal_swaps()[::7]:
+        board.swap(p)
+    path = softmax.with_name("rescheduled.cubin")
+    board.schedule().apply(cubin).save(path)
+    return path
+
+
+def test_disasm_prints_control_codes(softmax: Path):
+    lines = run("disasm", softmax).splitlines()
+    count = len(Cubin.load(softmax).kernel().words)
+    assert lines[0].startswith(f"// softmax: sm_80, {count} instructions")
+    assert len(lines) == count + 1
+    assert all(":S" in line for line in lines[1:])
+
+
+def test_disasm_json(softmax: Path):
+    (kernel,) = json.loads(run("disasm", softmax, "--json"))
+    assert kernel["kernel"] == "softmax"
+    assert len(kernel["instructions"]) == len(Cubin.load(softmax).kernel().words)
+    assert kernel["instructions"][0]["known"] is True
+
+
+def test_check_certifies_and_says_what_was_proved(softmax: Path, rescheduled: Path):
+    assert softmax.read_bytes() != rescheduled.read_bytes()
+    assert run("check", softmax, rescheduled).startswith("certified: ")
+    answer = json.loads(run("check", softmax, rescheduled, "--json"))
+    assert answer["certified"] is True
+    assert answer["arch"] == 80
+
+
+def test_check_refuses_with_status_1(softmax: Path, tmp_path: Path):
+    cubin = Cubin.load(softmax)
+    kernel = cubin.kernel()
+    words = list(kernel.words)
+    words[:40] = reversed(words[:40])
+    broken = tmp_path / "broken.cubin"
+    cubin.with_words(kernel, tuple(words), {}).save(broken)
+    assert run("check", softmax, broken, status=1).startswith("refused (")
+    answer = json.loads(run("check", softmax, broken, "--json", status=1))
+    assert answer["certified"] is False
+    assert answer["sentence"]
+
+
+def test_lint(softmax: Path):
+    assert "softmax: 0 hazards" in run("lint", softmax)
+    assert all(not finding["hazard"] for finding in json.loads(run("lint", softmax, "--json")))
+
+
+def test_mine_writes_a_table(softmax: Path, tmp_path: Path):
+    table = tmp_path / "table.csv"
+    assert "rows from" in run("mine", softmax.parent, "-o", table)
+    assert table.read_text().startswith("arch,hazard,")
+    assert not list(tmp_path.glob("*.partial"))
+    assert run("mine", softmax.parent).startswith("arch,hazard,")
+
+
+def test_workloads_lists_the_published_six():
+    listed = json.loads(run("workloads", "--json"))
+    assert sum(w["published"] for w in listed) == 6
+    assert len(listed) >= 16
+    assert "gemm_leaky_relu*" in run("workloads")
+
+
+def test_workloads_builds(tmp_path: Path):
+    out = run("workloads", "--build", tmp_path, "--arch", "80", "--name", "vector_add")
+    assert "cubins in" in out
+    assert list((tmp_path / "sm_80").glob("vector_add-*.cubin"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("disasm", "missing.cubin"), "cannot read missing.cubin"),
+        (("lint", __file__), "is not an ELF file"),
+        (("workloads", "--name", "softmx"), "did you mean softmax"),
+        (("mine", "no-such-directory"), "no *.cubin below"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(arguments: tuple[str, ...], sentence: str):
+    error = run(*arguments, status=2)
+    assert sentence in error
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+
+
+def test_a_missing_kernel_is_named(softmax: Path):
+    assert "has no kernel nope; it holds softmax" in run("disasm", softmax, "--kernel", "nope", status=2)
+
+
+def test_a_truncated_file(softmax: Path, tmp_path: Path):
+    short = tmp_path / "short.cubin"
+    short.write_bytes(softmax.read_bytes()[:-100])
+    assert run("lint", short, status=2).startswith("error: ")
+
+
+def test_demo_runs_to_the_refusal(tmp_path: Path):
+    text = run("demo", "-o", tmp_path)
+    assert "6. Certified as safe as the original" in text
+    assert "refused: kernel gemm_leaky_relu" in text
+    assert run("check", tmp_path / "original.cubin", tmp_path / "rescheduled.cubin").startswith("certified")
