@@ -1,4 +1,4 @@
-"""Every workload, config and chip: nothing changes unasked, and neither checker nor lint raises a false alarm."""
+"""Every workload, config and chip: nothing changes unasked, checker and lint raise no false alarm."""
 
 import os
 from collections import Counter

@@ -26,7 +26,8 @@ from cuasmrl.sass.distances import COLUMNS
 from cuasmrl.schedule.mining import mine
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=__doc__)
-console = Console(highlight=False, soft_wrap=True)
+# Piped output is read by programs and in logs: no reason to fold it at 80 columns.
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 problems = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -155,11 +156,12 @@ def _print_findings(name: str, found: list[Finding], show: int) -> None:
 def mine_command(
     directory: Annotated[Path, typer.Argument(help="Searched for *.cubin.", show_default=False)],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the table there.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes.")] = 2,
     as_json: Json = False,
 ) -> None:
     """Learn minimum issue distances from compiled kernels, with their witnesses, as CSV."""
     with _progress("mining", as_json or output is None) as advance:
-        mined = mine(directory, advance)
+        mined = mine(directory, jobs, advance)
     if as_json:
         _print_json([dataclasses.asdict(row) for row in mined.rows])
         return
@@ -253,10 +255,9 @@ def bench(
     for column in ("instr.", "nvdisasm", "load + analysis", "swap + mask", "shift + retime", "check"):
         table.add_column(column, justify="right")
     for f in figures:
-        table.add_row(
-            f.kernel, str(f.instructions), f"{f.nvdisasm:.0f} ms", f"{f.load:.0f} ms", f"{1000 * f.swap:.0f} µs",
-            f"{f.shift:.1f} ms", f"{f.check:.0f} ms",
-        )  # fmt: skip
+        whole = (f"{value:.0f} ms" for value in (f.nvdisasm, f.load))
+        moves = f"{1000 * f.swap:.0f} µs", f"{f.shift:.1f} ms", f"{f.check:.0f} ms"
+        table.add_row(f.kernel, str(f.instructions), *whole, *moves)
     console.print(table)
 
 

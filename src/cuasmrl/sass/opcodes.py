@@ -230,7 +230,7 @@ _DECLARATIONS = [
     *_pinned("MEMBAR FENCE CCTL ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS),
     *_pinned("ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ENDCOLLECTIVE BPT NANOSLEEP YIELD "
              "NOP UVIRTCOUNT", Pipe.BRANCH),
-    *_pinned("USETMAXREG", Pipe.BRANCH, shape=Shape.RESULT),
+    *_pinned("USETMAXREG", Pipe.BRANCH, shape=Shape.RESULT, variable=ALL_ARCHS),
     # control flow
     *_pinned("BRA BRX BRXU JMP JMX JMXU EXIT KILL RTT", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),
     *_pinned("CALL RET", Pipe.BRANCH, jumps=True, widths=Widths.CODE_ADDRESS),

@@ -6,9 +6,12 @@ are pairs whose guards may exclude each other. A distance counts once three pair
 pair, whose dependence the compiler knew to be dead, must not set the rule for everybody.
 """
 
-from collections import defaultdict
+import multiprocessing
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from cuasmrl.cubin import Cubin
@@ -28,12 +31,16 @@ Key = tuple[int, Hazard, str, str, str, str, str]
 class Evidence:
     """How often each distance was seen, and where each was seen first."""
 
-    counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    counts: Counter[int] = field(default_factory=Counter)
     places: dict[int, str] = field(default_factory=dict)
 
     def add(self, distance: int, place: str) -> None:
         self.counts[distance] += 1
         self.places.setdefault(distance, place)
+
+    def merge(self, other: "Evidence") -> None:
+        self.counts += other.counts
+        self.places = other.places | self.places
 
     def row(self, key: Key) -> Row:
         supported, distance = 0, 0
@@ -53,8 +60,8 @@ class Mined:
     instructions: int
 
 
-def mine(directory: str | Path, progress: Callable[[int, int], None] | None = None) -> Mined:
-    """Mine every cubin below a directory."""
+def mine(directory: str | Path, jobs: int = 2, progress: Callable[[int, int], None] | None = None) -> Mined:
+    """Mine every cubin below a directory; the result does not depend on the number of jobs."""
     root = Path(directory)
     files = sorted(root.rglob("*.cubin"))
     if not files:
@@ -63,16 +70,24 @@ def mine(directory: str | Path, progress: Callable[[int, int], None] | None = No
         )
     evidence: dict[Key, Evidence] = defaultdict(Evidence)
     instructions = 0
-    for done, path in enumerate(files, 1):
-        listings = disassemble(Cubin.load(path))
-        for name, listing in listings.items():
-            instructions += len(listing.instructions)
-            place = path.relative_to(root).with_suffix("").as_posix()
-            mine_listing(listing, place if len(listings) == 1 else f"{place}:{name}", evidence)
-        if progress:
-            progress(done, len(files))
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for done, (count, found) in enumerate(pool.map(partial(_mine_file, root), files), 1):
+            instructions += count
+            for key, part in found.items():
+                evidence[key].merge(part)
+            if progress:
+                progress(done, len(files))
     rows = tuple(evidence[key].row(key) for key in sorted(evidence))
     return Mined(rows, len(files), instructions)
+
+
+def _mine_file(root: Path, path: Path) -> tuple[int, dict[Key, Evidence]]:
+    evidence: dict[Key, Evidence] = defaultdict(Evidence)
+    listings = disassemble(Cubin.load(path))
+    place = path.relative_to(root).with_suffix("").as_posix()
+    for name, listing in listings.items():
+        mine_listing(listing, place if len(listings) == 1 else f"{place}:{name}", evidence)
+    return sum(len(listing.instructions) for listing in listings.values()), dict(evidence)
 
 
 def mine_listing(listing: Listing, place: str, evidence: dict[Key, Evidence]) -> None:

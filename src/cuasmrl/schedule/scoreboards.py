@@ -63,8 +63,13 @@ def finished(
     depbar = instruction.depbar
     if depbar is not None:
         done |= set(depbar[2])
-    # A block-wide barrier passes through the memory pipe behind all earlier accesses.
-    drains = instruction.opcode == "BAR" and "ARV" not in instruction.modifiers
+    # Only on sm_75 does ptxas count on it, so only there is it believed.
+    drains = (
+        instruction.arch < 80
+        and instruction.opcode == "BAR"
+        and "SYNC" in instruction.modifiers
+        and not instruction.is_conditional
+    )
     return [
         key for key, guards in state.items()
         if any(k in guards for k in done)
