@@ -110,6 +110,15 @@ def test_an_unknown_opcode_pins_its_block():
     assert all(board.reach(i) == [i] for i in range(5))
 
 
+def test_a_call_out_of_the_kernel_freezes_it():
+    code = listing(CHAIN.replace("FADD R2, R8, R9", "CALL.ABS.NOINC R20"))
+    board = Board(code, FLOATS)
+    assert board.is_opaque
+    assert board.legal_swaps() == []
+    assert not any(play(board, move) for i in range(len(code.instructions)) for move in edits(board, i))
+    assert not board.retime(0)
+
+
 def test_a_guard_waits_for_its_predicate():
     code = listing("""
     B------:R-:W-:Y:S13  ISETP.GE.AND P0, PT, R8, RZ, PT

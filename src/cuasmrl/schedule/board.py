@@ -28,6 +28,9 @@ class Board:
         self.originals = Originals.of(self.blocks, self.code, self.table)
         self._bounds = Bounds(self.blocks, self.originals)
         self.block_of = self._bounds.block_of
+        kernel = listing.kernel
+        self.is_opaque = bool(kernel.unknown_records()) or kernel.has_relocations or _leaves_kernel(self.code)
+        """Something in the kernel is not understood: nothing in it may change."""
         self._fixed = self._fixed_places()
         self._glued = _glue(self.code, self.blocks)
         self.graphs: list[Graph] = []
@@ -178,7 +181,7 @@ class Board:
     def reorder(self, number: int, window: list[int]) -> bool:
         """Give a block an order that respects its graph, with the smallest stalls that order allows."""
         block = self.blocks[number]
-        times = self._bounds.earliest(block, window)
+        times = None if self.is_opaque else self._bounds.earliest(block, window)
         if times is None:
             return False
         self.order[block.start : block.end] = window
@@ -195,7 +198,7 @@ class Board:
 
     def set_stall(self, i: int, stall: int) -> bool:
         """Edit one stall count; a long one makes the instruction yield."""
-        if not self._bounds.limits[i].stall <= stall <= MAX_STALL or stall == self.stall[i]:
+        if self.is_opaque or not self._bounds.limits[i].stall <= stall <= MAX_STALL or stall == self.stall[i]:
             return False
         block = self.blocks[self.block_of[i]]
         delta = stall - self.stall[i]
@@ -210,14 +213,15 @@ class Board:
 
     def set_yield(self, i: int, yields: bool) -> bool:
         """Edit the yield hint where the encoding leaves a choice. Yielding drops the reuse flags."""
-        if yields == self.yields[i] or not 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD:
+        choice = 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD
+        if self.is_opaque or yields == self.yields[i] or not choice:
             return False
         self.yields[i] = yields
         return True
 
     def set_reuse(self, i: int, keep: bool) -> bool:
         """Drop the operand-cache flags of an instruction, or take them up again where they are valid."""
-        if keep == self.keeps_reuse[i] or not self.code[i].control.reuse:
+        if self.is_opaque or keep == self.keeps_reuse[i] or not self.code[i].control.reuse:
             return False
         self.keeps_reuse[i] = keep
         return True
@@ -225,8 +229,7 @@ class Board:
     # ---- inside ----
 
     def _fixed_places(self) -> list[bool]:
-        unknown_records = self.listing.kernel.unknown_records() or self.listing.kernel.has_relocations
-        fixed = [bool(unknown_records) or i.order is Order.PINNED for i in self.code]
+        fixed = [self.is_opaque or i.order is Order.PINNED for i in self.code]
         for block in self.blocks:
             if any(self.code[i].declaration is None for i in range(block.start, block.end)):
                 fixed[block.start : block.end] = [True] * len(block)
@@ -348,6 +351,12 @@ class Board:
             if not 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD:
                 self.yields[i] = True
         self.length[block.number] = times[-1]
+
+
+def _leaves_kernel(code: tuple[Instruction, ...]) -> bool:
+    """Calls or returns whose other end is elsewhere: what happens there to registers is not known."""
+    calls = [i for i in code if i.opcode == "CALL"]
+    return any(i.target is None for i in calls) or (not calls and any(i.opcode == "RET" for i in code))
 
 
 def _glue(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dict[int, int]:

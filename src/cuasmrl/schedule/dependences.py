@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 
 from cuasmrl.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction, Order
 from cuasmrl.schedule.blocks import Block
@@ -33,6 +34,7 @@ class Reason(StrEnum):
     WAIT = "wait"
     QUEUE = "in-order queue"
     WARP = "warp-wide order"
+    PADDING = "padding"
     PAUSE = "wait that passes the time"
 
 
@@ -107,6 +109,7 @@ def build_graph(
     graph = Graph()
     _register_edges(graph, order, control, originals)
     _memory_edges(graph, [originals.code[i] for i in order])
+    _padding_edges(graph, [originals.code[i] for i in order])
     _board_edges(graph, order, control, originals)
     _scoreboard_edges(graph, order, control, originals.entries[block.number], originals)
     _pause_edges(graph, order, control, originals)
@@ -211,6 +214,26 @@ def _memory_edges(graph: Graph, code: Sequence[Instruction]) -> None:
             if last_warp_wide is not None:
                 graph.add(last_warp_wide, instruction.index, 0, Reason.WARP)
             last_warp_wide = instruction.index
+
+
+_PADDED_SLOTS = 4
+"""Padding fills up to four slots of the shared-memory queue, some of them with real loads."""
+
+
+def _padding_edges(graph: Graph, code: Sequence[Instruction]) -> None:
+    """In front of a padded instruction the shared-memory queue keeps its order, dummies included."""
+    queue = [i.index for i in code if i.declaration is not None and i.declaration.queue == "shared"]
+    dummies = {i.index for i in code if i.is_dummy_load}
+    for place, dummy in enumerate(queue):
+        if dummy not in dummies:
+            continue
+        window = queue[max(0, place + 1 - _PADDED_SLOTS) : place + 1]
+        for first, second in pairwise(window):
+            graph.add(first, second, 0, Reason.PADDING)
+        for earlier in queue[: place + 1 - len(window)]:
+            graph.add(earlier, window[0], 0, Reason.PADDING)
+        for later in queue[place + 1 :]:
+            graph.add(dummy, later, 0, Reason.PADDING)
 
 
 def _board_edges(

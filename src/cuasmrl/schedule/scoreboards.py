@@ -4,7 +4,7 @@ The machine behind it: six counters; an instruction raises its write barrier unt
 written and its read barrier until its sources are read; waiting means waiting for zero. Instructions of
 one in-order queue finish in order, so a barrier of a later one also announces the earlier ones. The memory
 pipe reads its source registers in order throughout, whatever the queue; predicates and uniform registers
-are read at issue.
+are read at issue, the latter except by engines that run beside the warp.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,11 @@ def registers_of(instruction: Instruction, outstanding: Outstanding) -> frozense
 
 def is_read_late(instruction: Instruction, register: int) -> bool:
     """May the instruction still have to read this source when the next ones issue?"""
-    return instruction.is_variable and file_of(register) is File.R
+    if not instruction.is_variable:
+        return False
+    file, opcode = file_of(register), instruction.declaration
+    beside = opcode is None or opcode.pipe is Pipe.ASYNC
+    return file is File.R or (file is File.UR and beside)
 
 
 def reads_in_order(first: Instruction, second: Instruction) -> bool:
