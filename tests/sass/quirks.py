@@ -17,7 +17,7 @@ _LAST_UNIFORM = resource(File.UR, 255)
 
 
 def ldgsts_defines_its_predicate(instruction: Instruction, drawn: Reading) -> Reading:
-    """LDGSTS reads the predicate that says whether to copy or to fill with zeros; it is drawn as written too."""
+    """LDGSTS reads the predicate that chooses between copy and zeros; it is drawn as if it were written too."""
     if instruction.opcode != "LDGSTS" or not instruction.operands[-1].is_predicate:
         return drawn
     register = instruction.operands[-1].register
@@ -102,7 +102,7 @@ def difference(instruction: Instruction, mine: Reading, drawn: Reading) -> str:
         return " ".join(name_of(r) for r in sorted(registers)) or "-"
 
     return (
-        f"sm_{instruction.arch} {instruction}: only we write {names(mine.defs - drawn.defs)}, only we read "
-        f"{names(mine.uses - drawn.uses)}, only nvdisasm writes {names(drawn.defs - mine.defs)}, only nvdisasm "
-        f"reads {names(drawn.uses - mine.uses)}"
+        f"sm_{instruction.arch} {instruction}: "
+        f"only we write {names(mine.defs - drawn.defs)}, only we read {names(mine.uses - drawn.uses)}, "
+        f"only nvdisasm writes {names(drawn.defs - mine.defs)}, reads {names(drawn.uses - mine.uses)}"
     )

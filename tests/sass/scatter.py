@@ -45,5 +45,3 @@ def scattered_word(instruction: Instruction) -> bytes:
 def _numbers(instruction: Instruction, file: File) -> set[int]:
     parts = [r for o in instruction.operands for r in (o.register, o.uniform, o.descriptor) if r is not None]
     return {r.index for r in parts if r.file is file and r.index is not None}
-
-

@@ -1,4 +1,4 @@
-"""What single instructions read and write, written out by hand: `R2:address` is R2 in the role of an address."""
+"""What single instructions read and write, by hand: `R2:address` is R2 in the role of an address."""
 
 import pytest
 

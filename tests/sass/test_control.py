@@ -56,7 +56,8 @@ def test_compiled_words_round_trip_and_are_flawless(sample: Sample) -> None:
     for instruction in sample.instructions:
         control = instruction.control
         assert control.encode(without_control(instruction.word)) == instruction.word
-        assert control.encoding_fault() is None, instruction
+        # Texture words have other bits where reuse flags usually are: see test_text.py.
+        assert control.encoding_fault() is None or instruction.declaration is None, instruction
         assert all(barrier < BARRIERS for barrier in control.sets)
 
 

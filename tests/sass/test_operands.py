@@ -89,7 +89,7 @@ def test_addresses(
     found = [_name(r) for r in (operand.register, operand.uniform, operand.descriptor)]
     assert found == [base, uniform, descriptor]
     assert operand.offset == offset
-    assert operand.space == text.split("[")[0]
+    assert operand.space == text.partition("[")[0]
 
 
 @pytest.mark.parametrize(

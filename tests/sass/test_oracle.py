@@ -65,9 +65,7 @@ def table(found: dict[int, Comparison]) -> str:
     rows = ["| chip | compared | exact, raw | exact after quirks | differences |", "|---|---|---|---|---|"]
     for arch, c in sorted(found.items()):
         raw, exact = 100 * c.raw / c.compared, 100 * c.exact / c.compared
-        rows.append(
-            f"| sm_{arch} | {c.compared:,} | {raw:.2f} % | {exact:.4f} % | {c.compared - c.exact} |"
-        )
+        rows.append(f"| sm_{arch} | {c.compared:,} | {raw:.2f} % | {exact:.4f} % | {c.compared - c.exact} |")
     rows.append("")
     for quirk in QUIRKS:
         counts = ", ".join(f"sm_{arch} {c.explained[quirk.__name__]}" for arch, c in sorted(found.items()))

@@ -19,7 +19,8 @@ extern "C" __global__ void fill(const int4 *in, int4 *out, int n) {
     __shared__ int4 s[64];
     unsigned to = (unsigned)__cvta_generic_to_shared(s + threadIdx.x);
     int bytes = threadIdx.x < n ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(in + threadIdx.x), "r"(bytes));
+    const int4 *from = in + threadIdx.x;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
     asm volatile("cp.async.commit_group; cp.async.wait_group 0;" ::: "memory");
     out[threadIdx.x] = s[threadIdx.x ^ 1];
 }
@@ -55,9 +56,7 @@ def test_predicates_moved_as_a_group_are_not_drawn(samples: Samples) -> None:
         samples("arithmetic", "sm_80"), quirk, lambda i: i.opcode == "R2P"
     )
     assert ours(instruction).defs - drawn.defs == {resource(File.P, 0), resource(File.P, 1)}
-    for instruction, drawn in drawn_wrongly(
-        samples("memory", "sm_100a"), quirk, lambda i: i.opcode == "P2R"
-    ):
+    for instruction, drawn in drawn_wrongly(samples("memory", "sm_100a"), quirk, lambda i: i.opcode == "P2R"):
         assert instruction.text.endswith(", 0x1")
         assert ours(instruction).uses - drawn.uses == {resource(File.P, 0)}
 

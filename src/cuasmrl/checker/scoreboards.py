@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cuasmrl.checker.program import Arrangement, Edge, Program, boards_waited
-from cuasmrl.sass import Hazard, Instruction, Pipe
+from cuasmrl.sass import GUARD, Hazard, Instruction, Pipe
 
 
 class Operation(NamedTuple):
@@ -33,18 +33,16 @@ State = dict[Operation, Status]
 def unprotected(program: Program, arrangement: Arrangement) -> set[Edge]:
     """Dependences on a variable-latency instruction that no scoreboard and no queue keeps, on some path."""
     machine = _Machine(program, arrangement)
-    entries: list[State | None] = [None] * len(program.blocks)
+    entries: list[State] = [{} for _ in program.blocks]
     work = list(range(len(program.blocks)))[::-1]
-    for number in work:
-        entries[number] = {}
     while work:
         number = work.pop()
-        state = dict(entries[number] or {})
+        state = dict(entries[number])
         block = program.blocks[number]
         for i in arrangement.order[block.start : block.end]:
             machine.step(state, i)
         for following in block.successors:
-            joined = _join(entries[following] or {}, state)
+            joined = _join(entries[following], state)
             if joined != entries[following]:
                 entries[following] = joined
                 if following not in work:
@@ -76,8 +74,7 @@ class _Machine:
             for operation in [o for o, status in state.items() if status.guards.get(board, -1) >= count]:
                 del state[operation]
         if _is_blocking_barrier(self.program.instructions[i]):
-            reads = [o for o in state if not o.written]
-            for operation in reads:
+            for operation in [o for o in state if not o.written]:
                 if _is_memory(self.program.instructions[operation.instruction]):
                     del state[operation]
         if state:
@@ -131,8 +128,22 @@ class _Machine:
         """Is the operation over when this later result has been written, or these sources read?"""
         earlier = self.program.instructions[operation.instruction]
         if operation.written:
-            return for_results and _same_queue(earlier, later)
+            return for_results and _same_queue(earlier, later) and self._surely_follows(earlier, later)
         return _same_queue(earlier, later) or (_is_memory(earlier) and _is_memory(later))
+
+    def _surely_follows(self, earlier: Instruction, later: Instruction) -> bool:
+        """Does the later one enter the queue whenever the earlier one did?
+
+        What is skipped vouches for no result: ptxas never relies on that. For the reading of sources it does.
+        """
+        if not later.is_conditional:
+            return True
+        if earlier.guard != later.guard or earlier.index > later.index:
+            return False
+        between = range(earlier.index, later.index)
+        guards = {access.register for access in later.uses if access.role == GUARD}
+        same_block = self.program.block_of[earlier.index] == self.program.block_of[later.index]
+        return same_block and not any(guards.intersection(self.program.defs[i]) for i in between)
 
     def _begin(self, state: State, i: int) -> None:
         instruction, control = self.program.instructions[i], self.arrangement.controls[i]

@@ -74,6 +74,9 @@ class Instruction:
     def order(self) -> Order:
         if self.declaration is None or self.is_filler or _reads_clock(self.operands):
             return Order.PINNED
+        if self.opcode == "HMMA" and any(operand.reused for operand in self.operands[4:]):
+            # The reuse flag of the sparsity pattern (bit 50) is no control bit, so it could not be cleared.
+            return Order.PINNED
         return self.declaration.order
 
     @cached_property
