@@ -34,7 +34,8 @@ def _control(match: re.Match[str]) -> Control:
 
 def listing(text: str, arch: int = 90, registers: int = 64) -> Listing:
     """A kernel from hand-written lines; words differ from each other but encode only the control bits."""
-    lines, labels = [], {}
+    lines: list[re.Match[str]] = []
+    labels: dict[str, int] = {}
     for raw in text.strip().splitlines():
         line = raw.strip()
         if label := _LABEL.match(line):

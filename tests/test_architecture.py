@@ -28,7 +28,7 @@ def imports(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_layer_imports_only_earlier_ones(layer: str):
+def test_a_layer_imports_only_earlier_ones(layer: str) -> None:
     place = SOURCE / layer
     files = sorted(place.rglob("*.py")) if place.is_dir() else [SOURCE / f"{layer}.py"]
     assert files
@@ -39,6 +39,6 @@ def test_a_layer_imports_only_earlier_ones(layer: str):
         assert imports(path) <= allowed, path
 
 
-def test_the_checker_shares_nothing_with_the_optimiser():
+def test_the_checker_shares_nothing_with_the_optimiser() -> None:
     for path in sorted((SOURCE / "checker").rglob("*.py")):
         assert imports(path) <= CHECKER_MAY_USE, path

@@ -41,7 +41,7 @@ def rescheduled(softmax: Path) -> Path:
     return path
 
 
-def test_disasm_prints_control_codes(softmax: Path):
+def test_disasm_prints_control_codes(softmax: Path) -> None:
     lines = run("disasm", softmax).splitlines()
     count = len(Cubin.load(softmax).kernel().words)
     assert lines[0].startswith(f"// softmax: sm_80, {count} instructions")
@@ -49,14 +49,14 @@ def test_disasm_prints_control_codes(softmax: Path):
     assert all(":S" in line for line in lines[1:])
 
 
-def test_disasm_json(softmax: Path):
+def test_disasm_json(softmax: Path) -> None:
     (kernel,) = json.loads(run("disasm", softmax, "--json"))
     assert kernel["kernel"] == "softmax"
     assert len(kernel["instructions"]) == len(Cubin.load(softmax).kernel().words)
     assert kernel["instructions"][0]["known"] is True
 
 
-def test_check_certifies_and_says_what_was_proved(softmax: Path, rescheduled: Path):
+def test_check_certifies_and_says_what_was_proved(softmax: Path, rescheduled: Path) -> None:
     assert softmax.read_bytes() != rescheduled.read_bytes()
     assert run("check", softmax, rescheduled).startswith("certified: ")
     answer = json.loads(run("check", softmax, rescheduled, "--json"))
@@ -64,7 +64,7 @@ def test_check_certifies_and_says_what_was_proved(softmax: Path, rescheduled: Pa
     assert answer["arch"] == 80
 
 
-def test_check_refuses_with_status_1(softmax: Path, tmp_path: Path):
+def test_check_refuses_with_status_1(softmax: Path, tmp_path: Path) -> None:
     cubin = Cubin.load(softmax)
     kernel = cubin.kernel()
     words = list(kernel.words)
@@ -77,12 +77,12 @@ def test_check_refuses_with_status_1(softmax: Path, tmp_path: Path):
     assert answer["sentence"]
 
 
-def test_lint(softmax: Path):
+def test_lint(softmax: Path) -> None:
     assert "softmax: 0 hazards" in run("lint", softmax)
     assert all(not finding["hazard"] for finding in json.loads(run("lint", softmax, "--json")))
 
 
-def test_mine_writes_a_table(softmax: Path, tmp_path: Path):
+def test_mine_writes_a_table(softmax: Path, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     assert "rows from" in run("mine", softmax.parent, "-o", table)
     assert table.read_text().startswith("arch,hazard,")
@@ -90,14 +90,14 @@ def test_mine_writes_a_table(softmax: Path, tmp_path: Path):
     assert run("mine", softmax.parent).startswith("arch,hazard,")
 
 
-def test_workloads_lists_the_published_six():
+def test_workloads_lists_the_published_six() -> None:
     listed = json.loads(run("workloads", "--json"))
     assert sum(w["published"] for w in listed) == 6
     assert len(listed) >= 16
     assert "gemm_leaky_relu*" in run("workloads")
 
 
-def test_workloads_builds(tmp_path: Path):
+def test_workloads_builds(tmp_path: Path) -> None:
     out = run("workloads", "--build", tmp_path, "--arch", "80", "--name", "vector_add")
     assert "cubins in" in out
     assert list((tmp_path / "sm_80").glob("vector_add-*.cubin"))
@@ -112,24 +112,24 @@ def test_workloads_builds(tmp_path: Path):
         (("mine", "no-such-directory"), "no *.cubin below"),
     ],
 )
-def test_bad_input_is_one_sentence_and_status_2(arguments: tuple[str, ...], sentence: str):
+def test_bad_input_is_one_sentence_and_status_2(arguments: tuple[str, ...], sentence: str) -> None:
     error = run(*arguments, status=2)
     assert sentence in error
     assert error.startswith("error: ")
     assert error.count("\n") == 1
 
 
-def test_a_missing_kernel_is_named(softmax: Path):
+def test_a_missing_kernel_is_named(softmax: Path) -> None:
     assert "has no kernel nope; it holds softmax" in run("disasm", softmax, "--kernel", "nope", status=2)
 
 
-def test_a_truncated_file(softmax: Path, tmp_path: Path):
+def test_a_truncated_file(softmax: Path, tmp_path: Path) -> None:
     short = tmp_path / "short.cubin"
     short.write_bytes(softmax.read_bytes()[:-100])
     assert run("lint", short, status=2).startswith("error: ")
 
 
-def test_demo_runs_to_the_refusal(tmp_path: Path):
+def test_demo_runs_to_the_refusal(tmp_path: Path) -> None:
     text = run("demo", "-o", tmp_path)
     assert "6. Certified as safe as the original" in text
     assert "refused: kernel gemm_leaky_relu" in text

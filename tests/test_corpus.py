@@ -32,13 +32,13 @@ def inspect(cubin: Cubin) -> Counter[str]:
 
 
 @pytest.mark.parametrize("arch", workloads.ARCHS)
-def test_a_sample_of_compiler_output(arch: int):
+def test_a_sample_of_compiler_output(arch: int) -> None:
     workload = workloads.get("warp_scan")
     inspect(Cubin.parse(workload.build(workload.configs[0], arch).cubin))
 
 
 @pytest.mark.slow
-def test_all_compiler_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_all_compiler_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Prints the table by chip. $CUASMRL_CORPUS names a ready corpus."""
     corpus = Path(os.environ.get("CUASMRL_CORPUS", tmp_path))
     workloads.build_corpus(corpus)

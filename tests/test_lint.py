@@ -28,7 +28,7 @@ def of(rule: Rule, code: Listing) -> list[Finding]:
 
 
 @pytest.mark.parametrize(("name", "config", "arch"), CASES)
-def test_no_hazard_in_compiler_output(name: str, config: str, arch: int):
+def test_no_hazard_in_compiler_output(name: str, config: str, arch: int) -> None:
     for code in listings(name, config, arch):
         assert [f.sentence for f in lint(code) if f.is_hazard] == []
 
@@ -43,7 +43,7 @@ def with_control(code: Listing, index: int, control: Control) -> Listing:
     return Listing(code.kernel, changed)
 
 
-def test_a_result_read_too_soon_is_named():
+def test_a_result_read_too_soon_is_named() -> None:
     """Shorten stalls in a real kernel until a float result cannot have arrived."""
     (code,) = listings("softmax", "w4", 80)
     pair = next(
@@ -59,7 +59,7 @@ def test_a_result_read_too_soon_is_named():
     assert any(f.address == pair[1].address and pair[0].text in f.sentence for f in found)
 
 
-def test_a_load_nobody_waits_for_is_named():
+def test_a_load_nobody_waits_for_is_named() -> None:
     code = listing("""
     B------:R-:W0:-:S02  LDG.E R4, desc[UR4][R2.64]
     B------:R-:W-:-:S04  FADD R5, R4, R4
@@ -70,7 +70,7 @@ def test_a_load_nobody_waits_for_is_named():
     assert "R4 without waiting for LDG.E" in finding.sentence
 
 
-def test_a_wasted_stall_says_what_suffices():
+def test_a_wasted_stall_says_what_suffices() -> None:
     code = listing("""
     B------:R-:W-:Y:S15  FADD R1, R8, R9
     B------:R-:W-:-:S04  FADD R2, R8, R9
@@ -82,7 +82,7 @@ def test_a_wasted_stall_says_what_suffices():
     assert "stalls 15 cycles" in finding.sentence
 
 
-def test_a_filler_is_a_note_but_alignment_is_not():
+def test_a_filler_is_a_note_but_alignment_is_not() -> None:
     code = listing("""
     B------:R-:W-:-:S04  @!UPT UIADD3 URZ, URZ, URZ, URZ
     B------:R-:W-:-:S05  EXIT
@@ -93,7 +93,7 @@ def test_a_filler_is_a_note_but_alignment_is_not():
     assert not finding.is_hazard
 
 
-def test_an_unknown_opcode_is_reported():
+def test_an_unknown_opcode_is_reported() -> None:
     code = listing("B------:R-:W-:-:S04  FROB R1, R2\nB------:R-:W-:-:S05  EXIT")
     (finding,) = of(Rule.UNKNOWN_OPCODE, code)
     assert "FROB R1, R2 at 0x0000" in finding.sentence

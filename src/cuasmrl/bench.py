@@ -65,11 +65,11 @@ def _measure(name: str, cubin: Cubin) -> ScheduleFigures:
     listings = disassemble(cubin)
     board = Board(listings[cubin.kernel().name])
     rng = random.Random(0)
-    swaps = []
+    swaps: list[float] = []
     while len(swaps) < _SWAPS:
         p = rng.choice(board.legal_swaps())
         swaps.append(_time(lambda: board.swap(p)))  # noqa: B023 - called at once
-    shifts = []
+    shifts: list[float] = []
     for _ in range(_SWAPS // 20):
         i = rng.randrange(len(board.code))
         to = rng.choice(board.reach(i))

@@ -17,7 +17,7 @@ _LAST_UNIFORM = resource(File.UR, 255)
 
 
 def ldgsts_defines_its_predicate(instruction: Instruction, drawn: Reading) -> Reading:
-    """LDGSTS reads the predicate that chooses between copy and zeros; it is drawn as if it were written too."""
+    """LDGSTS reads the predicate that chooses between copy and zeros; it is drawn as written too."""
     if instruction.opcode != "LDGSTS" or not instruction.operands[-1].is_predicate:
         return drawn
     register = instruction.operands[-1].register

@@ -1,6 +1,6 @@
 """Finding nvdisasm, and what happens when it is missing, too old, slow or says something strange."""
 
-import stat
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -21,19 +21,18 @@ class Fake:
     def says(self, release: str, body: str = "") -> None:
         version = f"Cuda disassembler, release {release}, V{release}.80"
         self.path.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{version}"; exit; fi\n{body}\n')
-        self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
-        disassembler._version.cache_clear()
-
-
-@pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
-    disassembler._version.cache_clear()
-    return Fake(tmp_path / "nvdisasm", monkeypatch)
+        self.path.chmod(0o755)
 
 
 @pytest.fixture
 def cubin(samples: Samples) -> Cubin:
     return samples("mma", "sm_75").cubin
+
+
+@pytest.fixture
+def fake(cubin: Cubin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """Comes after `cubin`, which is made with the real one."""
+    return Fake(tmp_path / "nvdisasm", monkeypatch)
 
 
 def refusal(cubin: Cubin) -> str:
@@ -130,8 +129,7 @@ def test_it_prints_garbage(fake: Fake, cubin: Cubin) -> None:
 
 
 def test_one_instruction_is_missing(fake: Fake, cubin: Cubin) -> None:
-    real = disassembler.Nvdisasm(_real(), (13, 0)).path
-    fake.says("13.1", f'"{real}" "$@" | sed 0,/NOP/{{/NOP/d}}')
+    fake.says("13.1", f'"{_real()}" "$@" | sed "0,/NOP/{{/NOP/d}}"')
     kernel = cubin.kernels[0]
     count = len(kernel.words)
     assert f"kernel {kernel.name}: nvdisasm lists {count - 1} instructions for {count} words" in refusal(
@@ -161,12 +159,7 @@ def test_unknown_instructions_are_listed(samples: Samples) -> None:
 
 
 def _real() -> str:
-    return next(path for path in _places() if Path(path).exists())
-
-
-def _places() -> list[str]:
-    import importlib.util
-
     spec = importlib.util.find_spec("triton")
     assert spec is not None
-    return [f"{folder}/backends/nvidia/bin/nvdisasm" for folder in spec.submodule_search_locations or ()]
+    assert spec.origin is not None
+    return str(Path(spec.origin).parent / "backends/nvidia/bin/nvdisasm")

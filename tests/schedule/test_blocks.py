@@ -19,13 +19,13 @@ B------:R-:W-:-:S00  BRA `(.Lend)
 """
 
 
-def test_a_loop_has_a_back_edge_and_a_way_out():
+def test_a_loop_has_a_back_edge_and_a_way_out() -> None:
     blocks = control_flow(listing(LOOP))
     assert [(b.start, b.end) for b in blocks] == [(0, 1), (1, 4), (4, 5), (5, 6)]
     assert [b.successors for b in blocks] == [(1,), (1, 2), (), (3,)]
 
 
-def test_a_predicate_operand_makes_a_branch_conditional():
+def test_a_predicate_operand_makes_a_branch_conditional() -> None:
     code = listing("""
     B------:R-:W-:-:S05  BRA.U UP0, `(.Lout)
     B------:R-:W-:-:S05  NOP
@@ -35,7 +35,7 @@ def test_a_predicate_operand_makes_a_branch_conditional():
     assert control_flow(code)[0].successors == (1, 2)
 
 
-def test_a_call_returns_behind_every_call():
+def test_a_call_returns_behind_every_call() -> None:
     code = listing("""
     B------:R-:W-:-:S05  CALL.REL.NOINC `(.Lfunction)
     B------:R-:W-:-:S05  CALL.REL.NOINC `(.Lfunction)
@@ -48,7 +48,7 @@ def test_a_call_returns_behind_every_call():
     assert set(blocks[3].successors) >= {1, 2}
 
 
-def test_a_conditional_call_may_be_a_plain_jump(built: Callable[[str, str, int], Cubin]):
+def test_a_conditional_call_may_be_a_plain_jump(built: Callable[[str, str, int], Cubin]) -> None:
     """ptxas 12.9 leaves some loops by `@P0 CALL.REL.NOINC` and a BRA back."""
     code = disassemble_kernel(built("flash_attention", "m64n64_w4_s3", 80))
     blocks = control_flow(code)
@@ -62,7 +62,7 @@ def test_a_conditional_call_may_be_a_plain_jump(built: Callable[[str, str, int],
         assert last.address + 16 in targets or not last.is_conditional
 
 
-def test_lanes_go_on_behind_their_bsync():
+def test_lanes_go_on_behind_their_bsync() -> None:
     code = listing("""
     B------:R-:W-:-:S05  BSSY B0, `(.Ljoin)
     B------:R-:W-:-:S05  @P0 BRA `(.Lelse)
@@ -76,7 +76,7 @@ def test_lanes_go_on_behind_their_bsync():
     assert blocks[-2].successors == (len(blocks) - 1,)
 
 
-def test_an_indirect_branch_without_a_table_may_go_anywhere():
+def test_an_indirect_branch_without_a_table_may_go_anywhere() -> None:
     code = listing("""
     B------:R-:W-:-:S05  BRX R2 -0x10
     .La:
@@ -87,7 +87,7 @@ def test_an_indirect_branch_without_a_table_may_go_anywhere():
     assert control_flow(code)[0].successors == (0, 1, 2)
 
 
-def test_every_instruction_is_in_one_block(built: Callable[[str, str, int], Cubin]):
+def test_every_instruction_is_in_one_block(built: Callable[[str, str, int], Cubin]) -> None:
     for arch in (80, 90, 120):
         code = disassemble_kernel(built("softmax", "w4", arch))
         blocks = control_flow(code)

@@ -46,7 +46,7 @@ B------:R-:W-:-:S05  EXIT
 """
 
 
-def test_a_swap_needs_its_distance():
+def test_a_swap_needs_its_distance() -> None:
     board = Board(listing(CHAIN), FLOATS)
     # R1 is read at 0+4: it may move down by one cycle no more than there is slack.
     assert not board.swap(0)
@@ -54,20 +54,20 @@ def test_a_swap_needs_its_distance():
     assert [board.order[p] for p in range(4)] == [0, 2, 1, 3]
 
 
-def test_control_codes_travel_with_a_swap():
+def test_control_codes_travel_with_a_swap() -> None:
     board = Board(listing(CHAIN), FLOATS)
     assert board.swap(1)
     schedule = board.schedule()
     assert [schedule.controls[i].stall for i in schedule.order[:4]] == [1, 2, 1, 4]
 
 
-def test_a_dependent_pair_is_never_swapped():
+def test_a_dependent_pair_is_never_swapped() -> None:
     board = Board(listing(CHAIN), FLOATS)
     assert 2 not in board.legal_swaps() or board.order[2] != 0
     assert all(place < board.position[3] for place in board.reach(0))
 
 
-def test_an_unknown_latency_keeps_the_compilers_distance():
+def test_an_unknown_latency_keeps_the_compilers_distance() -> None:
     board = Board(listing(CHAIN), table())
     before = board.time[3] - board.time[0]
     for p in range(3):
@@ -76,7 +76,7 @@ def test_an_unknown_latency_keeps_the_compilers_distance():
     assert board.time[3] - board.time[0] >= before
 
 
-def test_retime_finds_the_smallest_stalls():
+def test_retime_finds_the_smallest_stalls() -> None:
     code = listing("""
     B------:R-:W-:Y:S12  FADD R1, R8, R9
     B------:R-:W-:-:S09  FADD R2, R1, R9
@@ -88,21 +88,21 @@ def test_retime_finds_the_smallest_stalls():
     assert board.stall[1] <= 9
 
 
-def test_a_move_recomputes_stalls():
+def test_a_move_recomputes_stalls() -> None:
     board = Board(listing(CHAIN), FLOATS)
     assert board.move(0, 2)
     assert [board.order[p] for p in range(4)] == [1, 2, 0, 3]
     assert board.time[3] - board.time[0] == 4
 
 
-def test_a_branch_stays_and_nothing_passes_it():
+def test_a_branch_stays_and_nothing_passes_it() -> None:
     board = Board(listing(CHAIN), FLOATS)
     assert board.is_fixed(4)
     assert board.reach(4) == [4]
     assert not board.swap(3)
 
 
-def test_an_unknown_opcode_pins_its_block():
+def test_an_unknown_opcode_pins_its_block() -> None:
     code = listing(CHAIN.replace("FADD R2, R8, R9", "FROB R2, R8, R9"))
     board = Board(code, FLOATS)
     assert [i.text for i in code.unknown] == ["FROB R2, R8, R9"]
@@ -110,7 +110,7 @@ def test_an_unknown_opcode_pins_its_block():
     assert all(board.reach(i) == [i] for i in range(5))
 
 
-def test_a_call_out_of_the_kernel_freezes_it():
+def test_a_call_out_of_the_kernel_freezes_it() -> None:
     code = listing(CHAIN.replace("FADD R2, R8, R9", "CALL.ABS.NOINC R20"))
     board = Board(code, FLOATS)
     assert board.is_opaque
@@ -119,7 +119,7 @@ def test_a_call_out_of_the_kernel_freezes_it():
     assert not board.retime(0)
 
 
-def test_a_guard_waits_for_its_predicate():
+def test_a_guard_waits_for_its_predicate() -> None:
     code = listing("""
     B------:R-:W-:Y:S13  ISETP.GE.AND P0, PT, R8, RZ, PT
     B------:R-:W-:-:S04  @P0 FADD R1, R8, R9
@@ -131,7 +131,7 @@ def test_a_guard_waits_for_its_predicate():
     assert board.control(0).yield_
 
 
-def test_no_access_passes_a_block_barrier_but_arithmetic_does():
+def test_no_access_passes_a_block_barrier_but_arithmetic_does() -> None:
     code = listing("""
     B------:R-:W0:-:S04  LDS R4, [R2]
     B------:R-:W-:-:S06  BAR.SYNC.DEFER_BLOCKING 0x0
@@ -146,7 +146,7 @@ def test_no_access_passes_a_block_barrier_but_arithmetic_does():
     assert max(board.reach(0)) == 0
 
 
-def test_a_consumer_cannot_leave_the_shelter_of_a_wait_unless_it_inherits():
+def test_a_consumer_cannot_leave_the_shelter_of_a_wait_unless_it_inherits() -> None:
     code = listing("""
     B------:R-:W0:-:S08  LDG.E R4, desc[UR4][R2.64]
     B0-----:R-:W-:-:S04  FADD R6, R4, R9
@@ -162,7 +162,7 @@ def test_a_consumer_cannot_leave_the_shelter_of_a_wait_unless_it_inherits():
     assert board.control(1).waits == (0,)
 
 
-def test_a_covered_load_stays_ahead_of_its_cover():
+def test_a_covered_load_stays_ahead_of_its_cover() -> None:
     code = listing("""
     B------:R-:W-:-:S04  LDS R4, [R2]
     B------:R-:W1:-:S04  LDS R5, [R2+0x4]
@@ -174,7 +174,7 @@ def test_a_covered_load_stays_ahead_of_its_cover():
     assert board.reach(0) == [0]
 
 
-def test_padding_loads_stay_with_what_they_pad():
+def test_padding_loads_stay_with_what_they_pad() -> None:
     code = listing("""
     B------:R-:W-:-:S04  FADD R1, R8, R9
     B------:R-:W-:-:S04  @!PT LDS RZ, [RZ]
@@ -190,7 +190,7 @@ def test_padding_loads_stay_with_what_they_pad():
     assert board.order[:4] == [1, 2, 3, 0]
 
 
-def test_reuse_flags_stay_only_with_their_neighbour(built: Callable[[str, str, int], Cubin]):
+def test_reuse_flags_stay_only_with_their_neighbour(built: Callable[[str, str, int], Cubin]) -> None:
     board = Board(disassemble_kernel(built("gemm_leaky_relu", "m64n64k32_w4_s3", 80)))
     flagged = [i for i in range(len(board.code)) if board.code[i].control.reuse]
     assert flagged
@@ -202,7 +202,7 @@ def test_reuse_flags_stay_only_with_their_neighbour(built: Callable[[str, str, i
     assert board.schedule().controls[a].reuse == 0
 
 
-def test_a_refused_move_changes_nothing():
+def test_a_refused_move_changes_nothing() -> None:
     board = Board(listing(CHAIN), FLOATS)
     before = board.schedule()
     assert not play(board, Swap(0))
@@ -211,7 +211,7 @@ def test_a_refused_move_changes_nothing():
     assert board.schedule() == before
 
 
-def test_a_schedule_is_a_value(built: Callable[[str, str, int], Cubin]):
+def test_a_schedule_is_a_value(built: Callable[[str, str, int], Cubin]) -> None:
     cubin = built("softmax", "w4", 80)
     code = disassemble_kernel(cubin)
     first, second = Schedule.original(code), Schedule.original(code)
@@ -221,7 +221,7 @@ def test_a_schedule_is_a_value(built: Callable[[str, str, int], Cubin]):
     assert first.apply(cubin).data == cubin.data
 
 
-def test_a_schedule_fits_only_its_own_code(built: Callable[[str, str, int], Cubin]):
+def test_a_schedule_fits_only_its_own_code(built: Callable[[str, str, int], Cubin]) -> None:
     schedule = Schedule.original(disassemble_kernel(built("softmax", "w4", 80)))
     with pytest.raises(CuasmrlError, match="other code"):
         schedule.apply(built("softmax", "w8", 80))
@@ -233,7 +233,7 @@ CUBINS = [("gemm_leaky_relu", "m64n64k32_w4_s3", 80), ("softmax", "w4", 90), ("r
 @pytest.mark.parametrize(("name", "config", "arch"), CUBINS)
 def test_compiler_output_has_no_negative_slack(
     built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int
-):
+) -> None:
     for code in disassemble(built(name, config, arch)).values():
         board = Board(code)
         assert min(board.slack_in) >= 0
@@ -243,7 +243,7 @@ def test_compiler_output_has_no_negative_slack(
 @pytest.mark.parametrize(("name", "config", "arch"), CUBINS)
 def test_retiming_compiler_output_never_makes_it_longer(
     built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int
-):
+) -> None:
     for code in disassemble(built(name, config, arch)).values():
         board = Board(code)
         before = list(board.length)
@@ -254,7 +254,9 @@ def test_retiming_compiler_output_never_makes_it_longer(
 
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=15, deadline=None)
-def test_the_mask_stays_what_a_fresh_look_would_give(built: Callable[[str, str, int], Cubin], seed: int):
+def test_the_mask_stays_what_a_fresh_look_would_give(
+    built: Callable[[str, str, int], Cubin], seed: int
+) -> None:
     board = Board(disassemble_kernel(built("softmax", "w4", 80)))
     rng = random.Random(seed)
     for _ in range(60):
@@ -268,7 +270,7 @@ def test_the_mask_stays_what_a_fresh_look_would_give(built: Callable[[str, str, 
     assert board.schedule() == Schedule.original(board.listing)
 
 
-def test_listed_moves_are_legal(built: Callable[[str, str, int], Cubin]):
+def test_listed_moves_are_legal(built: Callable[[str, str, int], Cubin]) -> None:
     board = Board(disassemble_kernel(built("reduction", "t128", 80)))
     for move in [*swaps(board), *(m for i in range(20) for m in shifts(board, i))]:
         if isinstance(move, Swap):

@@ -24,14 +24,14 @@ WANTED = 100_000
 
 
 @pytest.mark.parametrize(("name", "config", "arch"), SAMPLE)
-def test_random_moves(built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int):
+def test_random_moves(built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int) -> None:
     tally = play(built(name, config, arch), rounds=2, tries=120, rng=random.Random(arch))
     assert tally.certified == 2
     assert tally.moves.total() > 20
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_hundred_thousand_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All workloads, configs and chips; prints the tally by chip. $CUASMRL_CORPUS names a ready corpus."""
     corpus = Path(os.environ.get("CUASMRL_CORPUS", tmp_path))
     workloads.build_corpus(corpus)

@@ -49,5 +49,5 @@ def keeps_order(*texts: str, arch: int = 90) -> bool:
         (("@!PT LDS RZ, [RZ]", "LDS R0, [R2]"), True),
     ],
 )
-def test_pairs(texts: tuple[str, ...], ordered: bool):
+def test_pairs(texts: tuple[str, ...], ordered: bool) -> None:
     assert keeps_order(*texts) is ordered

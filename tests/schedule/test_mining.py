@@ -22,7 +22,7 @@ def mined(text: str, arch: int = 90) -> dict[tuple[str, str, str], Row]:
     return {(row.hazard, row.producer, row.consumer): row for row in rows}
 
 
-def test_a_distance_is_the_sum_of_stalls():
+def test_a_distance_is_the_sum_of_stalls() -> None:
     rows = mined("""
     B------:R-:W-:-:S02  FADD R1, R8, R9
     B------:R-:W-:-:S03  MOV R3, R4
@@ -33,7 +33,7 @@ def test_a_distance_is_the_sum_of_stalls():
     assert rows["spacing", "FADD", "*"].distance == 5
 
 
-def test_one_lucky_pair_sets_no_rule():
+def test_one_lucky_pair_sets_no_rule() -> None:
     pair = "B------:R-:W-:-:S{0:02d}  FADD R1, R8, R9\nB------:R-:W-:-:S04  FMUL R2, R1, R9\n"
     rows = mined(pair.format(1) + pair.format(4) * 5)
     row = rows["raw", "FADD", "FMUL"]
@@ -57,21 +57,21 @@ def test_one_lucky_pair_sets_no_rule():
         "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  @!PT FMUL R2, R1, R9",
     ],
 )  # fmt: skip
-def test_left_out(text: str):
+def test_left_out(text: str) -> None:
     assert ("raw", "FADD", "FMUL") not in mined(text)
 
 
-def test_loads_are_no_fixed_latency_producers():
+def test_loads_are_no_fixed_latency_producers() -> None:
     rows = mined("B------:R-:W0:-:S02  LDS R1, [R8]\nB------:R-:W-:-:S01  FMUL R2, R1, R9")
     assert ("raw", "LDS", "FMUL") not in rows
 
 
-def test_the_gap_between_raising_and_waiting():
+def test_the_gap_between_raising_and_waiting() -> None:
     rows = mined("B------:R-:W0:-:S02  LDS R1, [R8]\nB0-----:R-:W-:-:S01  FMUL R2, R1, R9")
     assert rows["release", "LDS", "*"].distance == 2
 
 
-def test_an_empty_directory_is_refused(tmp_path: Path):
+def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CuasmrlError, match="no \\*.cubin"):
         mine(tmp_path)
 
@@ -89,7 +89,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize("row", KNOWN)
-def test_the_shipped_table_knows(row: tuple[int, Hazard, str, str, str, str, str, int]):
+def test_the_shipped_table_knows(row: tuple[int, Hazard, str, str, str, str, str, int]) -> None:
     table = {
         (r.arch, r.hazard, r.file, r.producer, r.producer_role, r.consumer, r.consumer_role): r.distance
         for r in shipped()
@@ -102,7 +102,7 @@ def shipped() -> list[Row]:
     return read_rows(path.read_text().splitlines(), str(path))
 
 
-def test_every_shipped_row_names_its_evidence():
+def test_every_shipped_row_names_its_evidence() -> None:
     rows = shipped()
     assert {row.arch for row in rows} == {75, 80, 86, 89, 90, 100, 120}
     for row in rows:
@@ -112,7 +112,7 @@ def test_every_shipped_row_names_its_evidence():
         assert ">0x" in row.witness
 
 
-def test_a_witness_can_be_looked_up(built: Callable[[str, str, int], Cubin]):
+def test_a_witness_can_be_looked_up(built: Callable[[str, str, int], Cubin]) -> None:
     """Recompile the kernel a row names and find its pair at that distance."""
     name, config = "bmm", "m32n64k32_w2_s2"
     place = f"sm_80/{name}-{config}@"
@@ -123,18 +123,18 @@ def test_a_witness_can_be_looked_up(built: Callable[[str, str, int], Cubin]):
     assert sum(i.control.stall for i in code[first:second]) == row.distance
 
 
-def test_a_table_with_other_columns_is_refused():
+def test_a_table_with_other_columns_is_refused() -> None:
     with pytest.raises(CuasmrlError, match="no distance table"):
         read_rows(["a,b", "1,2"], "x.csv")
 
 
-def test_a_damaged_row_is_named():
+def test_a_damaged_row_is_named() -> None:
     line = "80,raw,R,FADD,data,FADD,data,many,4,3,3,here"
     with pytest.raises(CuasmrlError, match="x.csv, line 2"):
         read_rows([",".join(COLUMNS), line], "x.csv")
 
 
-def test_an_unseen_chip_gets_no_answers():
+def test_an_unseen_chip_gets_no_answers() -> None:
     code = listing(
         "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  FADD R2, R1, R9", 103
     ).instructions
@@ -143,7 +143,7 @@ def test_an_unseen_chip_gets_no_answers():
 
 def test_mining_a_directory_gives_the_same_rows_as_the_listing(
     tmp_path: Path, built: Callable[[str, str, int], Cubin]
-):
+) -> None:
     cubin = built("reduction", "t128", 80)
     (tmp_path / "sm_80").mkdir()
     cubin.save(tmp_path / "sm_80" / "reduction-t128.cubin")

@@ -24,7 +24,7 @@ def state_after(code: Listing, count: int) -> dict[Outstanding, dict[int, int]]:
 RESULT, READ = False, True
 
 
-def test_a_load_is_outstanding_until_its_barrier_is_waited_for():
+def test_a_load_is_outstanding_until_its_barrier_is_waited_for() -> None:
     code = listing("""
     B------:R-:W0:-:S02  LDG.E R4, desc[UR4][R2.64]
     B------:R-:W-:-:S02  MOV R7, R8
@@ -34,7 +34,7 @@ def test_a_load_is_outstanding_until_its_barrier_is_waited_for():
     assert state_after(code, 3) == {}
 
 
-def test_a_later_load_of_the_queue_covers_an_earlier_one():
+def test_a_later_load_of_the_queue_covers_an_earlier_one() -> None:
     code = listing("""
     B------:R-:W-:-:S04  LDS R4, [R2]
     B------:R-:W1:-:S02  LDS R5, [R2+0x4]
@@ -46,7 +46,7 @@ def test_a_later_load_of_the_queue_covers_an_earlier_one():
     assert Outstanding(0, RESULT) in analyse(control_flow(code), code.instructions).covered
 
 
-def test_a_global_load_is_not_covered_by_a_shared_one():
+def test_a_global_load_is_not_covered_by_a_shared_one() -> None:
     code = listing("""
     B------:R-:W-:-:S04  LDG.E R4, desc[UR4][R2.64]
     B------:R-:W1:-:S02  LDS R5, [R2+0x4]
@@ -54,7 +54,7 @@ def test_a_global_load_is_not_covered_by_a_shared_one():
     assert state_after(code, 2)[Outstanding(0, RESULT)] == {}
 
 
-def test_reads_are_in_order_over_the_whole_memory_pipe():
+def test_reads_are_in_order_over_the_whole_memory_pipe() -> None:
     code = listing("""
     B------:R-:W-:-:S04  STG.E desc[UR4][R2.64], R8
     B------:R-:W1:-:S02  LDS R5, [R6]
@@ -63,13 +63,13 @@ def test_reads_are_in_order_over_the_whole_memory_pipe():
     assert in_order(code.instructions[0], code.instructions[1], is_read=True, reads_result=False)
 
 
-def test_predicates_and_uniform_registers_are_read_at_issue():
+def test_predicates_and_uniform_registers_are_read_at_issue() -> None:
     code = listing("B------:R-:W-:-:S04  @P0 STG.E desc[UR4][R2.64], R8")
     store = code.instructions[0]
     assert registers_of(store, Outstanding(0, READ)) == {2, 3, 8}
 
 
-def test_depbar_counts_groups_from_the_newest():
+def test_depbar_counts_groups_from_the_newest() -> None:
     code = listing("""
     B------:R-:W0:-:S02  LDGDEPBAR
     B------:R-:W0:-:S02  LDG.E R4, desc[UR4][R2.64]
@@ -82,7 +82,7 @@ def test_depbar_counts_groups_from_the_newest():
 
 
 @pytest.mark.parametrize(("arch", "drained"), [(75, True), (80, False)])
-def test_a_block_barrier_drains_the_reads_on_sm_75(arch: int, drained: bool):
+def test_a_block_barrier_drains_the_reads_on_sm_75(arch: int, drained: bool) -> None:
     text = """
     B------:R-:W-:-:S04  STS [R2], R8
     B------:R-:W-:-:S05  BAR.SYNC 0x0
@@ -98,7 +98,7 @@ CASES = [("gemm_leaky_relu", "m64n64k32_w4_s3", 80), ("softmax", "w4", 90), ("so
 @pytest.mark.parametrize(("name", "config", "arch"), CASES)
 def test_nothing_the_compiler_emits_is_unprotected(
     built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int
-):
+) -> None:
     for code in disassemble(built(name, config, arch)).values():
         assert unprotected(code) == []
 

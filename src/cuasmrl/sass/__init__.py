@@ -10,8 +10,9 @@ from cuasmrl.sass.operands import Kind, Operand, Register
 from cuasmrl.sass.registers import RESOURCES, File, file_of, name_of, resource
 
 __all__ = [
-    "ACCUMULATOR", "ADDRESS", "ANY", "BARRIERS", "DATA", "DESCRIPTOR", "GUARD", "HIGH", "LOW", "MAX_STALL", "OPCODES",
-    "RESOURCES", "Access", "Control", "Distances", "File", "Hazard", "Instruction", "Kind", "Listing", "Opcode", "Operand", "Order", "Pipe",
-    "Register", "Row", "Space", "disassemble", "disassemble_kernel", "distances", "file_of", "find_nvdisasm", "name_of", "resource",
+    "ACCUMULATOR", "ADDRESS", "ANY", "BARRIERS", "DATA", "DESCRIPTOR", "GUARD", "HIGH", "LOW",
+    "MAX_STALL", "OPCODES", "RESOURCES", "Access", "Control", "Distances", "File", "Hazard",
+    "Instruction", "Kind", "Listing", "Opcode", "Operand", "Order", "Pipe", "Register", "Row", "Space",
+    "disassemble", "disassemble_kernel", "distances", "file_of", "find_nvdisasm", "name_of", "resource",
     "without_control",
 ]  # fmt: skip
