@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from cuasmrl.sass import Access, File, Hazard, Instruction, Listing, distances, file_of, name_of
+from cuasmrl.sass import File, Instruction, Listing, distances, file_of, name_of
 from cuasmrl.schedule import Board
 from cuasmrl.schedule.mining import mutually_executed, stall_clock
 from cuasmrl.schedule.scoreboards import Outstanding, finished, issue, registers_of
@@ -76,12 +76,12 @@ def _short_distances(listing: Listing, board: Board) -> Iterator[Finding]:
     for block in board.blocks:
         code = listing.instructions[block.start : block.end]
         times, pauses = stall_clock(code)
-        writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
+        writers: dict[int, list[int]] = defaultdict(list)
         for j, consumer in enumerate(code):
-            for use in consumer.uses:
-                for i, result in writers[use.register]:
+            for use in consumer.uses if consumer.declaration else ():
+                for i in writers[use.register]:
                     producer, distance = code[i], times[j] - times[i]
-                    floor = table.floor(Hazard.RAW, producer, consumer, use.register, result.role, use.role)
+                    floor = table.floor(producer, consumer, use.register, use.role)
                     if distance < floor and pauses[i] == pauses[j] and mutually_executed(producer, consumer):
                         sentence = (
                             f"{consumer} reads {name_of(use.register)} {distance} cycles after {producer}; "
@@ -93,8 +93,8 @@ def _short_distances(listing: Listing, board: Board) -> Iterator[Finding]:
             for result in consumer.defs:
                 if not consumer.is_conditional:
                     writers[result.register].clear()
-                if not consumer.is_variable and not consumer.never_executes:
-                    writers[result.register].append((j, result))
+                if consumer.declaration and not consumer.is_variable and not consumer.never_executes:
+                    writers[result.register].append(j)
 
 
 def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
@@ -105,7 +105,8 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
         for consumer in code[block.start : block.end]:
             for key in finished(state, consumer, consumer.control, code):
                 del state[key]
-            reads = {access.register for access in consumer.uses}
+            # An unknown opcode counts as reading everything, which is no finding.
+            reads = {access.register for access in consumer.uses} if consumer.declaration else set()
             for key in state:
                 for register in sorted(_unfinished_reads(code[key.index], key, reads)):
                     sentence = f"{consumer} reads {name_of(register)} without waiting for {code[key.index]}"
@@ -114,9 +115,12 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
 
 
 def _unfinished_reads(producer: Instruction, key: Outstanding, reads: set[int]) -> set[int]:
+    """Only whole results: the predicate of an atomic, for one, comes back sooner than its value."""
     if key.is_read:
         return set()
-    return {register for register in registers_of(producer, key) & reads if file_of(register) is not File.B}
+    return {
+        register for register in registers_of(producer, key) & reads if file_of(register) in (File.R, File.UR)
+    }
 
 
 def _fillers(listing: Listing, board: Board) -> Iterator[Finding]:

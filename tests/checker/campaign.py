@@ -29,6 +29,7 @@ def run_campaign(cubins: Iterable[Cubin], per_cubin: int, seed: int = 0) -> dict
         subjects = [Subject(cubin, listing, distances(cubin.arch)) for listing in listings.values()]
         sites = {kind: [s for subject in subjects for s in find(subject)] for kind, find in KINDS.items()}
         open_kinds = [kind for kind, found in sites.items() if found]
+        rng.shuffle(open_kinds)
         for turn in range(per_cubin):
             kind = open_kinds[turn % len(open_kinds)]
             _plant_one(checker, rng.choice(sites[kind]), tallies[kind], rng)

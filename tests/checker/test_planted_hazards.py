@@ -30,8 +30,9 @@ def test_a_sample_of_faults_is_refused(compiled: Callable[[str], Cubin]) -> None
 
 @pytest.mark.slow
 def test_ten_thousand_faults_are_refused(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = sorted(corpus.rglob("*.cubin"))
-    tallies = run_campaign((Cubin.load(path) for path in paths), per_cubin=max(60, 12_000 // len(paths)))
+    # Kernels of ten thousand instructions (spills on sm_75) would take hours and show nothing new.
+    paths = [path for path in sorted(corpus.rglob("*.cubin")) if path.stat().st_size < 150_000]
+    tallies = run_campaign((Cubin.load(path) for path in paths), per_cubin=max(30, 12_000 // len(paths)))
     with capsys.disabled():
         print("\n" + table(tallies))
     assert sum(tally.planted for tally in tallies.values()) >= 10_000

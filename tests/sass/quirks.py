@@ -84,6 +84,14 @@ class Comparison:
                 self._add(instruction, drawn)
         return self
 
+    def merge(self, other: "Comparison") -> None:
+        self.compared += other.compared
+        self.raw += other.raw
+        self.exact += other.exact
+        self.unknown += other.unknown
+        self.explained.update(other.explained)
+        self.differences += other.differences
+
     def _add(self, instruction: Instruction, drawn: Reading) -> None:
         mine = ours(instruction)
         self.compared += 1

@@ -209,6 +209,8 @@ def test_hidden_descriptor_of_sm_80(word: int, text: str, pair: str) -> None:
         "LDTM.64dp32bit.x2 R4, tmem[UR4]",
         "LDG.E.128 R254, [R2.64]",
         "UTMAFOO.2D [UR4], [UR6]",
+        "LDS R0, [R2+R4]",
+        "FADD R0, R1, Q2",
     ],
 )
 def test_what_is_not_known_may_touch_everything(text: str) -> None:

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from cuasmrl.sass import OPCODES, Order, Pipe
+from cuasmrl.sass import OPCODES, File, Order, Pipe, file_of
 from cuasmrl.sass.opcodes import ALL_ARCHS, Shape, Widths
 from cuasmrl.sass.widths import _RULES
-from tests.sass.conftest import Sample
+from tests.sass.conftest import Sample, Samples
 
 
 def test_every_rule_is_used_and_exists() -> None:
@@ -39,13 +39,6 @@ def test_memory_instructions_name_their_space() -> None:
         assert (opcode.order is Order.MEMORY) == bool(opcode.reads or opcode.writes), opcode.name
 
 
-def test_what_ptxas_announces_is_declared_variable(sample: Sample) -> None:
-    """A scoreboard on a result that we took to be ready after a fixed time would be overlooked."""
-    for i in sample.instructions:
-        if i.declaration is not None and i.control.sets:
-            assert i.is_variable, i
-
-
 @pytest.mark.parametrize(
     "opcode", ["LDG", "LDS", "LDSM", "SHFL", "MUFU", "F2I", "I2F", "S2R", "LDC", "ATOMG", "REDUX", "MATCH"]
 )
@@ -54,3 +47,23 @@ def test_what_is_declared_variable_is_announced(one_of_each: Sample, opcode: str
     found = [i for i in one_of_each.instructions if i.opcode == opcode and i.defs]
     announced = Counter(i.control.write_barrier is not None for i in found)
     assert announced[True] * 4 >= len(found)
+
+
+def test_the_predicate_of_a_generic_atomic_comes_with_the_read_barrier(samples: Samples) -> None:
+    """It says whether the address was in shared memory after all, which is known before memory answers."""
+    found = 0
+    for listing in samples("atomics", "sm_90a").listings.values():
+        for i in listing.instructions:
+            written = {access.register for access in i.defs if file_of(access.register) is File.P}
+            if i.opcode != "ATOM" or not written:
+                continue
+            reader = next(
+                r for r in listing.instructions[i.index + 1 :] if written & {a.register for a in r.uses}
+            )
+            waited = {
+                k for r in listing.instructions[i.index + 1 : reader.index + 1] for k in r.control.waits
+            }
+            assert i.control.read_barrier in waited
+            found += i.control.write_barrier not in waited
+    assert found
+    assert [o.name for o in OPCODES.values() if o.predicate_with_sources] == ["ATOM"]

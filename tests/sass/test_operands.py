@@ -128,6 +128,13 @@ def test_constants(
         ("gsb0", Kind.OTHER),
         ("Rpc.HI", Kind.OTHER),
         ("2D", Kind.OTHER),
+        ("[R2+R4]", Kind.OTHER),
+        ("[UR2+UR4]", Kind.OTHER),
+        ("[R2+0x10+0x20]", Kind.OTHER),
+        ("[R2*4]", Kind.OTHER),
+        ("desc[R?][R2.64]", Kind.OTHER),
+        ("c[0x0][0x1][R2]", Kind.OTHER),
+        ("[R2", Kind.OTHER),
     ],
 )
 def test_everything_else(text: str, kind: Kind) -> None:

@@ -1,19 +1,20 @@
-"""Parsed instructions against nvdisasm's own output: text, words, reuse marks, jump targets."""
+"""Parsed instructions against nvdisasm's own output and against the bits of their words."""
 
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import Instruction, Kind, Order, find_nvdisasm
+from cuasmrl.cubin import Cubin, Kernel
+from cuasmrl.sass import Instruction, Order, find_nvdisasm
 from cuasmrl.sass.disassembler import parse_output
 from tests.sass.conftest import Sample, Samples
+from tests.sass.fidelity import CHECKS, TEXTURES
 
 _HEX = re.compile(r"/\*([0-9a-f]{4,})\*/ .*?/\* 0x([0-9a-f]{16}) \*/\s*/\* 0x([0-9a-f]{16}) \*/", re.DOTALL)
 _TABLE = re.compile(r"/\*([0-9a-f]{4,})\*/ +(?:@\S+ )?BRX.*BRANCH_TARGETS ([^\"]+)\"")
-TEXTURES = ("TEX", "TLD")
 
 
 def nvdisasm(cubin: Cubin, *options: str) -> dict[str, str]:
@@ -26,32 +27,11 @@ def nvdisasm(cubin: Cubin, *options: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def rebuilt(i: Instruction) -> str:
-    """The text from its parsed parts."""
-    # nvdisasm puts a blank behind a float that is no ordinary number, unless it is the last operand.
-    texts = [
-        o.text + " " if re.search("INF|NAN", o.text) and o is not i.operands[-1] else o.text
-        for o in i.operands
-    ]
-    joined = ", ".join(texts)
-    if re.fullmatch(r"RET|BRX|CALL", i.opcode) and len(texts) == 2:
-        joined = " ".join(texts)
-    guard = f"@{i.guard.text} " if i.guard else ""
-    return f"{guard}{i.mnemonic} {joined}".rstrip()
-
-
-def test_text_can_be_rebuilt(sample: Sample) -> None:
-    for instruction in sample.instructions:
-        assert rebuilt(instruction) == instruction.text
-
-
-def test_reuse_marks_are_the_reuse_bits(sample: Sample) -> None:
-    for instruction in sample.instructions:
-        if instruction.opcode not in TEXTURES:
-            counted = instruction.operands[:4] if instruction.opcode == "HMMA" else instruction.operands
-            marks = sum(operand.reused for operand in counted)
-            assert marks == instruction.control.reuse.bit_count(), instruction
-            assert instruction.text.count(".reuse") == sum(o.reused for o in instruction.operands)
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_instruction(sample: Sample, check: Callable[[Instruction, Kernel], str | None]) -> None:
+    for listing in sample.listings.values():
+        for instruction in listing.instructions:
+            assert check(instruction, listing.kernel) is None, instruction.text
 
 
 def test_texture_words_have_reuse_bits_that_are_not_printed(samples: Samples) -> None:
@@ -80,38 +60,6 @@ def test_words_and_counts_are_those_of_nvdisasm(one_of_each: Sample) -> None:
             for address, low, high in _HEX.findall(output)
         }
         assert {i.address: i.word for i in one_of_each.listings[name].instructions} == words
-
-
-def encoded_target(i: Instruction) -> int:
-    """Where a jump leads by the bits of its word."""
-    word = int.from_bytes(i.word, "little")
-    if i.opcode == "BSSY" and i.arch >= 90:
-        distance = _signed(word >> 32, 32)
-    elif i.arch >= 90:
-        distance = 4 * _signed((word >> 34 & (1 << 48) - 1) << 8 | word >> 16 & 255, 56)
-    else:
-        distance = 4 * _signed(word >> 34, 48)
-    return i.address + 16 + distance
-
-
-def _signed(value: int, bits: int) -> int:
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
-def test_targets_are_those_in_the_words(sample: Sample) -> None:
-    for listing in sample.listings.values():
-        functions = {name: offset for offset, name in listing.kernel.entry_points}
-        for i in listing.instructions:
-            label = next((o.label for o in i.operands if o.kind is Kind.LABEL), None)
-            if label is None or i.opcode not in ("BRA", "BSSY", "CALL", "RET"):
-                continue
-            if i.target is None:
-                # Through a register: the label is only what the register is relative to.
-                assert re.search(r"R\d+ `", i.text)
-                assert encoded_target(i) == functions[label]
-            else:
-                assert encoded_target(i) == i.target, i
 
 
 @pytest.mark.parametrize("chip", ["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"])

@@ -65,11 +65,8 @@ class Checker:
 def _listing(original: Cubin, listings: Mapping[str, Listing], name: str) -> Listing:
     """A listing handed in must be one of these very words."""
     listing, kernel = listings.get(name), original.kernel(name)
-    if (
-        listing is None
-        or listing.kernel != kernel
-        or tuple(i.word for i in listing.instructions) != kernel.words
-    ):
+    words = () if listing is None else tuple(i.word for i in listing.instructions)
+    if listing is None or listing.kernel != kernel or words != kernel.words:
         raise CuasmrlError(f"{original.source}: the listing given for kernel {name} is not one of this cubin")
     return listing
 
@@ -118,7 +115,7 @@ class _KernelProof:
         candidate = arrange(self.program, order, self._controls(order, words))
         for faults in self._rules(candidate, data):
             self._refuse_first(faults, candidate)
-        return self._counts()
+        return dict(self._counts)
 
     def _rules(self, candidate: Arrangement, data: bytes) -> Iterator[Iterable[Fault]]:
         """In this order, so that a candidate with several faults is refused for the most telling one."""
@@ -168,14 +165,10 @@ class _KernelProof:
             message = f"{{c}} no longer waits for {{p}}: {edge.hazard.name} without a scoreboard"
             yield Fault(Rule.SCOREBOARD, edge.consumer, message, edge.producer, edge.register)
 
-    def _counts(self) -> dict[str, int]:
-        return dict(self._static_counts)
-
     @cached_property
-    def _static_counts(self) -> Counter[str]:
-        counts: Counter[str] = Counter(
-            instructions=len(self.program.instructions), blocks=len(self.program.blocks)
-        )
+    def _counts(self) -> Counter[str]:
+        program = self.program
+        counts = Counter[str](instructions=len(program.instructions), blocks=len(program.blocks))
         for edge in self.program.edges:
             variable = self.program.instructions[edge.producer].is_variable
             counts[f"{edge.hazard} {'scoreboard' if variable else 'distance'}"] += 1

@@ -13,32 +13,22 @@ def field_faults(program: Program, candidate: Arrangement, table: Distances) -> 
         if new == old and not new.reuse:
             continue
         if (new.write_barrier, new.read_barrier) != (old.write_barrier, old.read_barrier):
-            yield Fault(
-                Rule.BARRIER,
-                i.index,
-                f"{{c}} must set write barrier {_board(old.write_barrier)} and read barrier "
-                f"{_board(old.read_barrier)}, not {_board(new.write_barrier)} and {_board(new.read_barrier)}",
-            )
+            boards = [
+                _name(k) for k in (old.write_barrier, old.read_barrier, new.write_barrier, new.read_barrier)
+            ]
+            message = "{{c}} must set {} for its result and {} for its sources, not {} and {}".format(*boards)
+            yield Fault(Rule.BARRIER, i.index, message)
         if old.wait_mask & ~new.wait_mask and i.order in (Order.SYNC, Order.PINNED):
             # Such a wait may stand for memory that has to be settled, which no register shows.
-            yield Fault(
-                Rule.BARRIER,
-                i.index,
-                f"{{c}} must wait for {_boards(old.waits)}, not only {_boards(new.waits)}",
-            )
-        fault = new.encoding_fault()
-        if new != old and fault is not None:
-            yield Fault(Rule.ENCODING, i.index, f"{{c}}: {fault}")
+            missing = ", ".join(_name(k) for k in old.waits if k not in new.waits)
+            yield Fault(Rule.BARRIER, i.index, f"{{c}} must wait for {missing}")
+        if new != old and (reason := new.encoding_fault()) is not None:
+            yield Fault(Rule.ENCODING, i.index, f"{{c}}: {reason}")
         least = table.minimum_stall(i)
         needed = old.stall if least is None else min(old.stall, least)
         if new.stall < needed:
-            yield Fault(
-                Rule.STALL,
-                i.index,
-                f"{{c}} must stall {needed} cycles, not {new.stall}",
-                needed=needed,
-                found=new.stall,
-            )
+            message = f"{{c}} must stall {needed} cycles, not {new.stall}"
+            yield Fault(Rule.STALL, i.index, message, needed=needed, found=new.stall)
         yield from _reuse_faults(program, candidate, i.index)
 
 
@@ -55,9 +45,5 @@ def _reuse_faults(program: Program, candidate: Arrangement, i: int) -> Iterator[
         yield Fault(Rule.REUSE, i, "{c} keeps a reuse flag although another instruction follows it now")
 
 
-def _board(board: int | None) -> str:
-    return "none" if board is None else str(board)
-
-
-def _boards(boards: tuple[int, ...]) -> str:
-    return ", ".join(f"SB{k}" for k in boards) or "nothing"
+def _name(board: int | None) -> str:
+    return "no scoreboard" if board is None else f"SB{board}"

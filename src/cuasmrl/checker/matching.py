@@ -18,60 +18,50 @@ def match_words(program: Program, words: list[bytes]) -> list[int] | Fault:
     Equal words are matched in order. Another choice would prove no more: equal words write the same
     register or the same memory, whose order is kept, or they do nothing that could be told apart.
     """
-    known = {without_control(i.word) for i in program.instructions}
-    stripped = [without_control(word) for word in words]
+    known = set(program.bare)
+    bare = [without_control(word) for word in words]
     for start, _, pinned in program.regions:
-        if pinned and stripped[start] != without_control(program.instructions[start].word):
-            return _misplaced(start, stripped[start] in known, Rule.PINNED)
+        if pinned and bare[start] != program.bare[start]:
+            return _misplaced(start, bare[start] in known, Rule.PINNED)
     order: list[int] = []
     for start, end, _ in program.regions:
         waiting: dict[bytes, deque[int]] = defaultdict(deque)
         for i in range(start, end):
-            waiting[without_control(program.instructions[i].word)].append(i)
+            waiting[program.bare[i]].append(i)
         for place in range(start, end):
-            if not waiting[stripped[place]]:
-                return _misplaced(place, stripped[place] in known, Rule.BLOCK)
-            order.append(waiting[stripped[place]].popleft())
+            if not waiting[bare[place]]:
+                return _misplaced(place, bare[place] in known, Rule.BLOCK)
+            order.append(waiting[bare[place]].popleft())
     return order
 
 
 def _misplaced(place: int, is_known: bool, rule: Rule) -> Fault:
     where = f"at {WORD_BYTES * place:#06x}"
     if not is_known:
-        return Fault(
-            Rule.WORD, place, f"the word {where} is no instruction of the original; {{c}} stood there"
-        )
+        message = f"the word {where} is no instruction of the original; {{c}} stood there"
+        return Fault(Rule.WORD, place, message)
     if rule is Rule.PINNED:
         return Fault(rule, place, f"{{c}} must keep its place, but another instruction stands {where}")
-    return Fault(
-        rule,
-        place,
-        f"the instruction {where} came from another block or across a pinned one; {{c}} stood there",
-    )
+    message = f"the instruction {where} came from another block or across a pinned one; {{c}} stood there"
+    return Fault(rule, place, message)
 
 
 def padding_faults(program: Program, candidate: Arrangement) -> Iterator[Fault]:
     """Dummy loads stay in front of what followed them, with the same company in the shared-memory queue."""
     position = candidate.position
-    for dummy in program.instructions:
-        if not dummy.is_dummy_load or dummy.index + 1 >= len(position):
-            continue
+    for dummy in program.instructions[:-1]:
         padded = dummy.index + 1
-        if program.block_of[padded] != program.block_of[dummy.index]:
+        number = program.block_of[padded]
+        if not dummy.is_dummy_load or program.block_of[dummy.index] != number:
             continue
         if position[padded] != position[dummy.index] + 1:
             yield Fault(Rule.PADDING, padded, "{p} must stay directly in front of {c}", dummy.index)
         elif not program.instructions[padded].is_dummy_load:
-            block = program.blocks[program.block_of[padded]]
-            before = _queue_before(program, list(range(block.start, padded)))
-            after = _queue_before(program, candidate.order[block.start : position[padded]])
-            if before != after:
-                yield Fault(
-                    Rule.PADDING,
-                    padded,
-                    f"the slots in front of {{c}} must be {' '.join(before)}",
-                    dummy.index,
-                )
+            start = program.blocks[number].start
+            before = _queue_before(program, list(range(start, padded)))
+            if before != _queue_before(program, candidate.order[start : position[padded]]):
+                message = f"the slots in front of {{c}} must be {' '.join(before)}"
+                yield Fault(Rule.PADDING, padded, message, dummy.index)
 
 
 def _queue_before(program: Program, indices: list[int]) -> list[str]:
@@ -98,16 +88,9 @@ def record_faults(program: Program, candidate: Arrangement, data: bytes) -> Iter
                 message = "{c} changed, but {p} leads to code outside this kernel, where nothing is known"
                 yield Fault(Rule.RECORD, i.index, message, program.leaves_kernel)
     for slot, old in kernel.record_offsets().items():
-        instruction = old // WORD_BYTES
-        found, needed = (
-            int.from_bytes(data[slot : slot + 4], "little"),
-            WORD_BYTES * candidate.position[instruction],
-        )
+        index = old // WORD_BYTES
+        needed = WORD_BYTES * candidate.position[index]
+        found = int.from_bytes(data[slot : slot + 4], "little")
         if found != needed:
-            yield Fault(
-                Rule.RECORD,
-                instruction,
-                f"the record at file offset {slot:#x} must name {{c}}: {needed:#06x}, not {found:#06x}",
-                needed=needed,
-                found=found,
-            )
+            message = f"the record at file offset {slot:#x} must name {{c}}: {needed:#06x}, not {found:#06x}"
+            yield Fault(Rule.RECORD, index, message, needed=needed, found=found)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.sass import ADDRESS, DESCRIPTOR, Instruction, Kind, Operand, Order, Space
+from cuasmrl.sass import Instruction, Kind, Operand, Order, Space
 
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 _PRIVATE = frozenset((Space.LOCAL,))
@@ -54,17 +54,14 @@ class MemoryOrder:
             return Rule.PADDING
         if _is_warp_wide(a) and _is_warp_wide(b):
             return Rule.WARP_ORDER
-        if (
-            a.order is b.order is Order.MEMORY
-            and not a.is_dummy_load
-            and not b.is_dummy_load
-            and self._must_keep(a, b)
-        ):
+        if a.order is b.order is Order.MEMORY and self._must_keep(a, b):
             return Rule.MEMORY_ORDER
         # DEPBAR.LE SBk, n lets the last n that raised SBk run on: which these are must not change.
         return Rule.SYNC_ORDER if self._counted[first] & self._counted[second] else None
 
     def _must_keep(self, a: Instruction, b: Instruction) -> bool:
+        if a.is_dummy_load or b.is_dummy_load:
+            return False
         writes_a, writes_b = _spaces(a, True), _spaces(b, True)
         reads_a, reads_b = _spaces(a, False), _spaces(b, False)
         if _is_strong(a) or _is_strong(b):
@@ -80,15 +77,12 @@ class MemoryOrder:
     def _disjoint(self, a: Instruction, b: Instruction) -> bool:
         """Same base value, and byte ranges that do not overlap."""
         x, y = _address(a), _address(b)
-        if (
-            x is None
-            or y is None
-            or (x.register, x.uniform, x.descriptor) != (y.register, y.uniform, y.descriptor)
-        ):
+        if x is None or y is None:
+            return False
+        if (x.register, x.uniform, x.descriptor) != (y.register, y.uniform, y.descriptor):
             return False
         parts = [part for part in (x.register, x.uniform, x.descriptor) if part is not None]
-        addressed = {access.register for access in a.uses if access.role in (ADDRESS, DESCRIPTOR)}
-        for r in addressed & {r for part in parts for r in part.resources(2)}:
+        for r in {r for part in parts for r in part.resources(2)}.intersection(self.program.uses[a.index]):
             found = self._definitions[r]
             if bisect_left(found, a.index) < bisect_left(found, b.index):
                 return False

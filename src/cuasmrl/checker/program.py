@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cuasmrl.checker.flow import blocks_of, leaves_kernel, regions_of
-from cuasmrl.sass import Control, File, Hazard, Listing, Pipe, file_of
+from cuasmrl.sass import Control, File, Hazard, Listing, Pipe, file_of, without_control
 
 
 class Edge(NamedTuple):
@@ -37,6 +37,7 @@ class Program:
         self.leaves_kernel = leaves_kernel(self.instructions)
         self.regions = regions_of(self.instructions, self.blocks)
         self.block_of = [b for b, block in enumerate(self.blocks) for _ in range(block.start, block.end)]
+        self.bare = [without_control(i.word) for i in self.instructions]
         live = [not i.never_executes for i in self.instructions]
         self.uses = [_registers(i.uses) if live[i.index] else () for i in self.instructions]
         self.defs = [_registers(i.defs) if live[i.index] else () for i in self.instructions]

@@ -1,16 +1,22 @@
 """What an instruction reads and writes: registers with exact widths, including operands nvdisasm hides."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from cuasmrl.sass.opcodes import Opcode, Order, Pipe, Shape, Widths
 from cuasmrl.sass.operands import Kind, Operand, Register
 from cuasmrl.sass.registers import BARRIER_REGISTERS, PREDICATES, File, file_of, resource
-from cuasmrl.sass.widths import widths_of
+from cuasmrl.sass.widths import UnknownFormError, widths_of
 
 DATA, GUARD, ADDRESS, DESCRIPTOR = "data", "guard", "address", "descriptor"
 ACCUMULATOR, LOW, HIGH = "accumulator", "low", "high"
+
+
+# The scoreboard of warpgroup products, and the return address, which no other instruction touches.
+_WITHOUT_REGISTERS = re.compile(r"gsb\d|Rpc\.(LO|HI)")
 
 
 class Access(NamedTuple):
@@ -35,6 +41,9 @@ def accesses_of(
     arch: int,
 ) -> Accesses:
     """Definitions and uses of one declared instruction."""
+    for operand in operands:
+        if operand.kind is Kind.OTHER and not _WITHOUT_REGISTERS.fullmatch(operand.text):
+            raise UnknownFormError(f"{opcode.name} has an operand {operand.text} that might name a register")
     count = _destinations(opcode, modifiers, operands)
     widths = widths_of(opcode, modifiers, operands, count)
     defs: list[Access] = []
@@ -68,6 +77,7 @@ def _registers(registers: tuple[int, ...], halved: bool, role: str) -> list[Acce
     return [Access(register, role) for register in registers]
 
 
+@lru_cache
 def everything(registers: int) -> Accesses:
     """For an opcode we do not know: it may read and write anything."""
     files = {

@@ -16,7 +16,7 @@ from functools import lru_cache
 from importlib import resources
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass.accesses import DATA
+from cuasmrl.sass.accesses import DATA, GUARD
 from cuasmrl.sass.instruction import Instruction
 from cuasmrl.sass.opcodes import OPCODES, Pipe
 from cuasmrl.sass.registers import File, file_of
@@ -80,6 +80,7 @@ class Distances:
         self._exact: dict[_Key, Row] = {}
         self._group: dict[_Key, int] = {}
         self._floor: dict[_Key, int] = {}
+        self._seen: dict[_Key, int] = defaultdict(int)
         self._widest: dict[_Key, int] = {}
         slowest: dict[_Key, int] = defaultdict(int)
         witnesses: dict[_Key, int] = defaultdict(int)
@@ -97,15 +98,17 @@ class Distances:
                 _pipe(row.consumer),
                 row.consumer_role,
             )
-            self._floor[group] = min(self._floor.get(group, row.smallest), row.smallest)
             if row.pairs >= _ENOUGH_PAIRS:
                 self._group[group] = max(self._group.get(group, 0), row.distance)
             if row.hazard is Hazard.RAW:
+                kind = (row.file, _pipe(row.producer), _kind(row.consumer_role))
+                self._floor[kind] = min(self._floor.get(kind, row.smallest), row.smallest)
+                self._seen[row.file, row.producer, _pipe(row.consumer), _kind(row.consumer_role)] += row.pairs
                 producer = (row.file, row.producer)
                 witnesses[producer] += row.pairs
                 slowest[producer] = max(slowest[producer], row.distance, _CEILING[File(row.file)])
-            if row.hazard in (Hazard.WAR, Hazard.SPACING) and row.pairs >= _ENOUGH_PAIRS:
-                alike = row.file if row.hazard is Hazard.WAR else _pipe(row.producer)
+            if row.consumer == ANY and row.pairs >= _ENOUGH_PAIRS:
+                alike = _pipe(row.producer) if row.hazard is Hazard.SPACING else row.file
                 self._widest[row.hazard, alike] = max(self._widest.get((row.hazard, alike), 1), row.distance)
         self._slowest = {key: slowest[key] for key, pairs in witnesses.items() if pairs >= _ENOUGH_PAIRS}
 
@@ -139,19 +142,14 @@ class Distances:
             return group if exact is None else exact.distance
         return min(exact.distance, group)
 
-    def floor(
-        self,
-        hazard: Hazard,
-        producer: Instruction,
-        consumer: Instruction,
-        register: int,
-        producer_role: str,
-        role: str,
-    ) -> int:
-        """No compiler came closer than this to the producer with any instruction of the consumer's pipe."""
-        pipe = "" if hazard is Hazard.WAR else _pipe(consumer.timing_key)
-        role = "" if hazard is Hazard.WAR else role
-        return self._floor.get((hazard, file_of(register), producer.timing_key, producer_role, pipe, role), 0)
+    def floor(self, producer: Instruction, consumer: Instruction, register: int, role: str) -> int:
+        """Sooner than this no compiler was seen to read a result of the producer's pipe (as guard, or not).
+
+        0 where producer and consumer are too rarely seen together to tell.
+        """
+        file, kind = file_of(register), _kind(role)
+        seen = self._seen.get((file, producer.timing_key, _pipe(consumer.timing_key), kind), 0)
+        return self._floor[file, _pipe(producer.timing_key), kind] if seen >= _ENOUGH_PAIRS else 0
 
     def spacing(self, first: Instruction) -> int | None:
         """Cycles from an instruction to the next one in its pipe, dependent or not.
@@ -169,11 +167,16 @@ class Distances:
 
     def release(self, setter: Instruction) -> int | None:
         """Cycles from raising a scoreboard to the first instruction that waits for it."""
-        return self._pooled(Hazard.RELEASE, "", setter)
+        known, widest = self._pooled(Hazard.RELEASE, "", setter), self._widest.get((Hazard.RELEASE, ""))
+        return widest if known is None else known if widest is None else min(known, widest)
 
     def _pooled(self, hazard: Hazard, file: str, producer: Instruction, role: str = "") -> int | None:
         row = self._exact.get((hazard, file, producer.timing_key, role, ANY, ""))
         return None if row is None else row.distance
+
+
+def _kind(role: str) -> str:
+    return GUARD if role == GUARD else DATA
 
 
 def _pipe(timing_key: str) -> str:

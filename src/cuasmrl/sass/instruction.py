@@ -134,7 +134,7 @@ def parse_instruction(
     operands = tuple(parse_operand(part) for part in _operand_texts(match["operands"]))
     declaration = OPCODES.get(mnemonic.split(".", 1)[0])
     modifiers = tuple(mnemonic.split(".")[1:])
-    found = everything(registers)
+    found = None
     if declaration is not None:
         try:
             found = accesses_of(declaration, modifiers, operands, guard, word, arch)
@@ -142,6 +142,8 @@ def parse_instruction(
             # A form that the width rules do not cover, or whose registers run off the end of the file, is
             # as unknown as a new opcode.
             declaration = None
+    if found is None:
+        found = everything(registers)
     return Instruction(
         index=index,
         word=word,

@@ -93,6 +93,8 @@ class Opcode:
     """Chips of these where it depends on the ptxas: 13.0 counts cycles, 13.4 uses scoreboards."""
     queue: str = ""
     """In-order queue: results of one queue come back in the order of issue."""
+    predicate_with_sources: bool = False
+    """Its predicate is known once the sources have been read, so the read barrier announces it."""
     order: Order = Order.FREE
     reads: Space | None = None
     writes: Space | None = None
@@ -201,7 +203,7 @@ _DECLARATIONS = [
     *_announced("LDCU", Pipe.MEMORY, "uniform constant", widths=Widths.MEMORY),
     *_announced("SHFL", Pipe.MEMORY, "shared", warp_wide=True),
     *_announced("MATCH", Pipe.MEMORY, "match", widths=Widths.SIZED_SOURCE, warp_wide=True),
-    *_announced("MOVM", Pipe.MEMORY, "movm", widths=Widths.MATRIX_MOVE, warp_wide=True),
+    *_announced("MOVM", Pipe.MEMORY, "shared", widths=Widths.MATRIX_MOVE, warp_wide=True),
     *_announced("REDUX", Pipe.MEMORY, "xu", warp_wide=True),
     *_announced("B2R", Pipe.MEMORY, "barrier", order=Order.SYNC),
     *_announced("QSPC", Pipe.MEMORY, "global"),
@@ -212,7 +214,7 @@ _DECLARATIONS = [
     *_load("LDS", "shared", Space.SHARED),
     *_load("LDSM", "shared", Space.SHARED, widths=Widths.MATRIX_LOAD),
     *_load("ATOMG", "global", Space.GLOBAL, writes=Space.GLOBAL),
-    *_load("ATOM", "global", Space.GENERIC, writes=Space.GENERIC),
+    *_load("ATOM", "global", Space.GENERIC, writes=Space.GENERIC, predicate_with_sources=True),
     *_load("ATOMS", "shared", Space.SHARED, writes=Space.SHARED),
     *_store("STG", "global", Space.GLOBAL),
     *_store("ST", "global", Space.GENERIC),

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from cuasmrl.sass.registers import File, resource
 
@@ -95,6 +96,7 @@ def _suffixes(text: str) -> tuple[str, ...]:
     return tuple(text.split(".")[1:])
 
 
+@lru_cache(maxsize=1 << 14)
 def parse_operand(text: str) -> Operand:
     if match := _LABEL.match(text):
         return Operand(text, Kind.LABEL, label=match[1])
@@ -106,8 +108,9 @@ def parse_operand(text: str) -> Operand:
         return Operand(text, Kind.SCOREBOARD, value=int(match[1]))
     if text.startswith("{"):
         return Operand(text, Kind.BARRIER_SET)
-    if "[" in text and (match := _BRACKETS.match(text)):
-        return _bracketed(text, match)
+    if "[" in text:
+        match = _BRACKETS.match(text)
+        return _bracketed(text, match) if match else Operand(text, Kind.OTHER)
     if match := _PREFIXED.match(text):
         suffixes = _suffixes(match["inner"]) + _suffixes(match["outer"])
         register = _register(match["body"], suffixes)
@@ -137,22 +140,20 @@ def _float(text: str) -> float:
 
 def _bracketed(text: str, match: re.Match[str]) -> Operand:
     groups = _GROUP.findall(match["groups"])
-    space, suffixes = match["space"], _suffixes(match["suffix"])
-    base, uniform, offset = _address(groups[-1])
+    space = match["space"]
+    address = _address(groups[-1])
+    if address is None or len(groups) > 2:
+        return Operand(text, Kind.OTHER)
     descriptor, bank = None, None
-    if space in ("c", "cx"):
+    if len(groups) == 2:
         if _INTEGER.match(groups[0]):
             bank = int(groups[0], 0)
-        else:
-            descriptor = _register(groups[0])
-        kind = Kind.CONSTANT
-    else:
-        kind = Kind.ADDRESS
-        if len(groups) == 2:
-            descriptor = _register(groups[0])
+        elif (descriptor := _register(groups[0])) is None:
+            return Operand(text, Kind.OTHER)
+    base, uniform, offset = address
     return Operand(
         text,
-        kind,
+        Kind.CONSTANT if space in ("c", "cx") else Kind.ADDRESS,
         register=base,
         uniform=uniform,
         descriptor=descriptor,
@@ -162,23 +163,26 @@ def _bracketed(text: str, match: re.Match[str]) -> Operand:
         negated="-" in match["sign"],
         absolute="|" in match["sign"],
         inverted="~" in match["sign"],
-        suffixes=suffixes,
+        suffixes=_suffixes(match["suffix"]),
     )
 
 
-def _address(text: str) -> tuple[Register | None, Register | None, int]:
-    base, uniform, offset = None, None, 0
+def _address(text: str) -> tuple[Register | None, Register | None, int] | None:
+    """A register, a uniform register and a number, each at most once; None for anything else."""
+    base, uniform, offset = None, None, None
     for term in re.findall(r"[-+]?[^-+]+", text):
         sign, body = (-1 if term[0] == "-" else 1), term.strip("+- ")
         head, *suffixes = body.split(".")
         register = _register(head, tuple(suffixes))
-        if register is None:
-            offset += sign * int(body, 0)
-        elif register.file is File.UR:
+        if register is None and offset is None and _INTEGER.match(body):
+            offset = sign * int(body, 0)
+        elif register is not None and register.file is File.UR and uniform is None:
             uniform = register
-        else:
+        elif register is not None and register.file is File.R and base is None:
             base = register
-    return base, uniform, offset
+        else:
+            return None
+    return base, uniform, offset or 0
 
 
 def split_operands(text: str) -> list[str]:

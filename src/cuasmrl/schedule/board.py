@@ -14,8 +14,6 @@ from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
 from cuasmrl.schedule.schedule import Schedule
 
-_LONGEST_SPACING = 16
-
 
 class Board:
     """A mutable schedule. Instructions are named by their original index, places by position."""
@@ -305,7 +303,7 @@ class Board:
         home = number[order[place - step]]
         while 0 <= place < len(order):
             i = order[place]
-            if number[i] != home or abs(times[i] - time) > _LONGEST_SPACING:
+            if number[i] != home or abs(times[i] - time) > self._bounds.longest_spacing:
                 return None
             if pipes[i] == pipe:
                 return i
@@ -333,12 +331,11 @@ class Board:
         """Positions whose pipe spacing the pair at p can influence."""
         now, number = self.time[self.order[p]], self.block_of[self.order[p]]
         block = self.blocks[number]
+        # A neighbour's own exchange shifts it by up to a stall count.
+        reach = self._bounds.longest_spacing + 2 * MAX_STALL
         for step in (-1, 1):
             place = p
-            while (
-                block.start <= place < block.end
-                and abs(self.time[self.order[place]] - now) <= 2 * _LONGEST_SPACING
-            ):
+            while block.start <= place < block.end and abs(self.time[self.order[place]] - now) <= reach:
                 yield place
                 place += step
 

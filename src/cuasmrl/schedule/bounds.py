@@ -7,6 +7,7 @@ from cuasmrl.sass import MAX_STALL, Instruction, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, block_length
 from cuasmrl.schedule.dependences import Graph, Originals
+from cuasmrl.schedule.scoreboards import awaited_boards
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,9 @@ class Bounds:
         self.length = [block_length(block, originals.code, originals.times) for block in blocks]
         """Cycles of each block in the original."""
         self.pipe = [i.declaration.pipe if i.declaration else Pipe.BRANCH for i in originals.code]
+        self._follower = self._followers()
         self.limits = self._all_limits()
+        self.longest_spacing = max(limits.spacing for limits in self.limits)
         self.incoming: list[list[tuple[int, int]]] = [[] for _ in originals.code]
         self.outgoing: list[list[tuple[int, int]]] = [[] for _ in originals.code]
 
@@ -51,8 +54,9 @@ class Bounds:
         spacing = self.limits[first].spacing
         if spacing <= 1:
             return 0
-        original = self.originals.distance(first, second)
-        return min(spacing, original) if original > 0 else spacing
+        if self._follower.get(first) == second:
+            return min(spacing, self.originals.distance(first, second))
+        return spacing
 
     def earliest(self, block: Block, window: Sequence[int]) -> list[int] | None:
         """Earliest issue times for an order, then the block's end; None where stalls cannot express them."""
@@ -101,6 +105,17 @@ class Bounds:
             last_in_pipe[self.pipe[i]] = i
         return True
 
+    def _followers(self) -> dict[int, int]:
+        """Instruction → the next one in its pipe, in the original."""
+        found = {}
+        for block in self.blocks:
+            last: dict[str, int] = {}
+            for i in range(block.start, block.end):
+                if self.pipe[i] in last:
+                    found[last[self.pipe[i]]] = i
+                last[self.pipe[i]] = i
+        return found
+
     def _least_length(self, block: Block) -> int:
         """What passes through a short block must not pass faster than before."""
         return min(self.length[block.number], HORIZON)
@@ -109,6 +124,7 @@ class Bounds:
         originals, needs = self.originals, self.originals.boundaries
         held = self._held_setters()
         spacings = [originals.table.spacing(i) or 1 if i.declaration else 1 for i in originals.code]
+        releases = [originals.table.release(i) or HORIZON if i.control.sets else 0 for i in originals.code]
         widest: dict[str, int] = {}
         for pipe, spacing in zip(self.pipe, spacings, strict=True):
             widest[pipe] = max(widest.get(pipe, 1), spacing)
@@ -116,13 +132,13 @@ class Bounds:
         for i, instruction in enumerate(originals.code):
             head = originals.times[i]
             tail = self.length[self.block_of[i]] - head
-            release = originals.table.release(instruction) or HORIZON if instruction.control.sets else 0
+            awaited = max(releases) if awaited_boards(instruction, instruction.control.wait_mask) else 0
             # Every producer is at least one cycle away from the end of its own block.
-            needed_head = max(needs.head.get(i, 0), widest[self.pipe[i]]) - 1
+            needed_head = max(needs.head.get(i, 0), widest[self.pipe[i]], awaited) - 1
             limits.append(
                 Limits(
                     head=head if i in held else min(head, needed_head),
-                    tail=min(tail, max(needs.tail.get(i, 0), spacings[i], release)),
+                    tail=min(tail, max(needs.tail.get(i, 0), spacings[i], releases[i])),
                     spacing=spacings[i],
                     stall=self._least_stall(instruction),
                 )

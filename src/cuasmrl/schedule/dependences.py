@@ -243,23 +243,22 @@ def _board_edges(
     for board in range(BARRIERS):
         setters: list[int] = []
         waiters: list[int] = []
+        earlier_waiters: list[int] = []
         for i in order:
-            instruction = originals.code[i]
-            if board in awaited_boards(instruction, control[i].wait_mask):
+            if board in awaited_boards(originals.code[i], control[i].wait_mask):
                 for s in setters:
                     graph.add(s, i, _release_need(s, i, board, originals), Reason.SCOREBOARD)
                 waiters.append(i)
-            if board in raised_boards(control[i]):
-                if waiters and waiters != [i]:
-                    setters = []
-                for w in waiters:
-                    if w != i:
-                        graph.add(w, i, 0, Reason.SCOREBOARD)
-                if setters and board in originals.counted_boards:
-                    graph.add(setters[-1], i, 0, Reason.SCOREBOARD)
-                setters.append(i)
-                # An instruction that waits and raises again is the border between two phases.
-                waiters = []
+            if board not in raised_boards(control[i]):
+                continue
+            if waiters:
+                setters, waiters, earlier_waiters = [], [], waiters
+            for w in earlier_waiters:
+                if w != i:
+                    graph.add(w, i, 0, Reason.SCOREBOARD)
+            if setters and board in originals.counted_boards:
+                graph.add(setters[-1], i, 0, Reason.SCOREBOARD)
+            setters.append(i)
 
 
 def _release_need(setter: int, waiter: int, board: int, originals: Originals) -> int:
