@@ -30,7 +30,7 @@ def run_campaign(cubins: Iterable[Cubin], per_cubin: int, seed: int = 0) -> dict
         sites = {kind: [s for subject in subjects for s in find(subject)] for kind, find in KINDS.items()}
         open_kinds = [kind for kind, found in sites.items() if found]
         rng.shuffle(open_kinds)
-        for turn in range(per_cubin):
+        for turn in range(per_cubin if open_kinds else 0):
             kind = open_kinds[turn % len(open_kinds)]
             _plant_one(checker, rng.choice(sites[kind]), tallies[kind], rng)
     return tallies

@@ -35,6 +35,8 @@ FLOATS = table(
     (Hazard.STALL, "", "FADD", "", ANY, "", 1),
     (Hazard.RELEASE, "", "LDG", "", ANY, "", 2),
     (Hazard.STALL, "", "LDG", "", ANY, "", 1),
+    (Hazard.SPACING, "", "LDS", "", ANY, "", 4),
+    (Hazard.SPACING, "", "LDGSTS", "", ANY, "", 4),
 )
 
 CHAIN = """

@@ -119,8 +119,8 @@ class _KernelProof:
 
     def _rules(self, candidate: Arrangement, data: bytes) -> Iterator[Iterable[Fault]]:
         """In this order, so that a candidate with several faults is refused for the most telling one."""
-        yield padding_faults(self.program, candidate)
         yield record_faults(self.program, candidate, data)
+        yield padding_faults(self.program, candidate)
         yield field_faults(self.program, candidate, self.table)
         yield self._data_flow_faults(candidate)
         yield self.memory.faults(candidate)

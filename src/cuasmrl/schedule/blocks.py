@@ -43,7 +43,7 @@ def _leaders(
     for instruction in instructions:
         if instruction.target is not None:
             leaders.add(instruction.target // WORD_BYTES)
-        if instruction.declaration is not None and instruction.declaration.jumps:
+        if _may_jump(instruction):
             leaders.add(instruction.index + 1)
     leaders |= {target // WORD_BYTES for targets in tables.values() for target in targets}
     return {leader for leader in leaders if leader < len(instructions)}
@@ -57,7 +57,7 @@ def _successors(
     starts: list[int],
 ) -> Iterable[int]:
     following = last.index + 1
-    if last.declaration is None or not last.declaration.jumps:
+    if not _may_jump(last):
         return [following]
     fall_through = [following] if _may_fall_through(last) else []
     target = [last.target // WORD_BYTES] if last.target is not None else []
@@ -76,6 +76,13 @@ def _successors(
     return [*fall_through, *target]
 
 
+def _may_jump(instruction: Instruction) -> bool:
+    """Branches, and whatever else names a place in the code (WARPSYNC.COLLECTIVE); BSSY only notes one."""
+    if instruction.declaration is not None and instruction.declaration.jumps:
+        return True
+    return instruction.target is not None and instruction.opcode != "BSSY"
+
+
 def _reconvergence(instructions: tuple[Instruction, ...], last: Instruction) -> list[int]:
     """Lanes that wait at a BSYNC go on where their BSSY said, which compilers place right behind it."""
     barriers = {access.register for access in last.uses}
@@ -90,7 +97,7 @@ def _reconvergence(instructions: tuple[Instruction, ...], last: Instruction) -> 
 
 def _may_fall_through(instruction: Instruction) -> bool:
     """Conditional by guard, or by a predicate among the operands (`BRA.U UP0, ..`, `@P0 BRA P1, ..`)."""
-    if instruction.is_conditional:
+    if instruction.is_conditional or instruction.declaration is None or not instruction.declaration.jumps:
         return True
     return any(
         o.kind is Kind.REGISTER and o.register is not None and o.register.index is not None

@@ -26,6 +26,12 @@ class Boundaries:
     waits_before: set[int] = field(default_factory=set)
     waits_after: set[int] = field(default_factory=set)
 
+    def keep_distance(self, producer: int, consumer: int) -> None:
+        """Neither gets closer to a border of its block, and the waits on the way stay."""
+        self.tail[producer] = self.head[consumer] = HORIZON
+        self.waits_after.add(producer)
+        self.waits_before.add(consumer)
+
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:

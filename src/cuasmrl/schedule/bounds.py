@@ -123,7 +123,7 @@ class Bounds:
     def _all_limits(self) -> list[Limits]:
         originals, needs = self.originals, self.originals.boundaries
         held = self._held_setters()
-        spacings = [originals.table.spacing(i) or 1 if i.declaration else 1 for i in originals.code]
+        spacings = [self._spacing(i) for i in originals.code]
         releases = [originals.table.release(i) or HORIZON if i.control.sets else 0 for i in originals.code]
         widest: dict[str, int] = {}
         for pipe, spacing in zip(self.pipe, spacings, strict=True):
@@ -144,6 +144,13 @@ class Bounds:
                 )
             )
         return limits
+
+    def _spacing(self, instruction: Instruction) -> int:
+        """Without evidence, nothing of the pipe follows closer than it ever does in this kernel."""
+        if instruction.declaration is None:
+            return 1
+        known = self.originals.table.spacing(instruction)
+        return HORIZON if known is None else known
 
     def _least_stall(self, instruction: Instruction) -> int:
         """Never below what compilers give the opcode; a stall of 0 has a meaning of its own and stays."""

@@ -20,9 +20,8 @@ from cuasmrl.schedule.scoreboards import (
     is_read_late,
     issue,
     raised_boards,
-    reads_in_order,
     registers_of,
-    same_queue,
+    unprotected,
 )
 
 
@@ -87,11 +86,14 @@ class Originals:
     @staticmethod
     def of(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> "Originals":
         machine = analyse(blocks, code)
+        boundaries = cross_block_needs(blocks, code, table)
+        for p, c in machine.unexplained:
+            boundaries.keep_distance(p, c)
         return Originals(
             code=code,
             times=issue_times(blocks, code),
             table=table,
-            boundaries=cross_block_needs(blocks, code, table),
+            boundaries=boundaries,
             entries=machine.entries,
             covered=machine.covered,
             counted_boards=frozenset(i.depbar[0] for i in code if i.depbar is not None and i.depbar[1] > 0),
@@ -286,7 +288,7 @@ def _scoreboard_edges(
                 shelters[register, key.is_read].append((i, bits))
             del state[key]
         _shelter_edges(graph, instruction, control[i].wait_mask, shelters)
-        _unprotected_edges(graph, instruction, state, here, originals)
+        _queue_edges(graph, instruction, state, here, originals)
         for key in issue(state, instruction, control[i], code):
             if key.index in here and key.index != i and key in originals.covered:
                 graph.add(key.index, i, 0, Reason.QUEUE)
@@ -313,29 +315,22 @@ def _shelter_edges(
             shelters.pop((access.register, True), None)
 
 
-def _unprotected_edges(
+def _queue_edges(
     graph: Graph, instruction: Instruction, state: State, here: set[int], originals: Originals
 ) -> None:
-    """Pairs no scoreboard explains: same-queue overwrites are in order anyway, others keep their distance."""
+    """Overwrites that the queue keeps in order stay in order; what nothing explains keeps its distance."""
+    unexplained = {key.index for key in unprotected(state, instruction, originals.code)}
     reads = {a.register for a in instruction.uses}
     writes = {a.register for a in instruction.defs}
     for key in state:
-        registers = registers_of(originals.code[key.index], key)
-        hit = registers & (writes if key.is_read else writes | reads)
-        if not hit or key.index not in here or key.index == instruction.index:
+        p, i = key.index, instruction.index
+        if p not in here or p == i or not registers_of(originals.code[p], key) & (reads | writes):
             continue
-        if in_order(originals.code[key.index], instruction, key.is_read, bool(registers & reads)):
-            graph.add(key.index, instruction.index, 0, Reason.QUEUE)
-        else:
-            distance = originals.distance(key.index, instruction.index)
-            graph.add(key.index, instruction.index, min(max(distance, 0), HORIZON), Reason.SCOREBOARD)
-
-
-def in_order(earlier: Instruction, later: Instruction, is_read: bool, reads_result: bool) -> bool:
-    """Does the queue itself keep these two apart? A read of a result is never covered."""
-    if is_read:
-        return reads_in_order(earlier, later)
-    return not reads_result and same_queue(earlier, later)
+        if p not in unexplained:
+            graph.add(p, i, 0, Reason.QUEUE)
+        elif p < i:
+            graph.add(p, i, min(originals.distance(p, i), HORIZON), Reason.SCOREBOARD)
+            _keep_pauses_between(graph, p, i, sorted(originals.awaited), originals)
 
 
 def _pause_edges(

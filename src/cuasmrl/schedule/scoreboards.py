@@ -146,11 +146,14 @@ class Machine:
     """Outstanding operations at the start of each block."""
     covered: frozenset[Outstanding]
     """Operations some wait relies on another instruction's barrier for."""
+    unexplained: frozenset[tuple[int, int]]
+    """(producer, consumer) that nothing in this machine keeps apart: they keep their distance."""
 
 
 def analyse(blocks: Sequence[Block], code: Sequence[Instruction]) -> Machine:
     entries = at_entry(blocks, code)
     covered = set()
+    unexplained = set()
     for block, entry in zip(blocks, entries, strict=True):
         state = {key: dict(guards) for key, guards in entry.items()}
         for instruction in code[block.start : block.end]:
@@ -159,8 +162,29 @@ def analyse(blocks: Sequence[Block], code: Sequence[Instruction]) -> Machine:
                 if not waited & state[key].keys() & own_boards(code[key.index], key.is_read):
                     covered.add(key)
                 del state[key]
+            unexplained |= {(key.index, instruction.index) for key in unprotected(state, instruction, code)}
             issue(state, instruction, instruction.control, code)
-    return Machine(entries, frozenset(covered))
+    return Machine(entries, frozenset(covered), frozenset(unexplained))
+
+
+def unprotected(state: State, instruction: Instruction, code: Sequence[Instruction]) -> list[Outstanding]:
+    """Outstanding operations that an instruction interferes with, and that no queue keeps in order."""
+    reads = {a.register for a in instruction.uses}
+    writes = {a.register for a in instruction.defs}
+    found = []
+    for key in state:
+        registers = registers_of(code[key.index], key)
+        hit = registers & (writes if key.is_read else writes | reads)
+        if hit and not in_order(code[key.index], instruction, key.is_read, bool(registers & reads)):
+            found.append(key)
+    return found
+
+
+def in_order(earlier: Instruction, later: Instruction, is_read: bool, reads_result: bool) -> bool:
+    """Does the queue itself keep these two apart? A read of a result is never covered."""
+    if is_read:
+        return reads_in_order(earlier, later)
+    return not reads_result and same_queue(earlier, later)
 
 
 def at_entry(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[State]:

@@ -26,10 +26,17 @@ def bit_of_an_operand_flipped(subject: Subject) -> Iterator[Site]:
 
 def _flip(subject: Subject, i: int, rng: random.Random) -> Plant:
     bit = rng.randrange(105)
-    word = int.from_bytes(subject.code[i].word, "little") ^ 1 << bit
-    broken = _patch(subject, subject.listing.kernel.text.offset + 16 * i, word.to_bytes(16, "little"))
+    word = (int.from_bytes(subject.code[i].word, "little") ^ 1 << bit).to_bytes(16, "little")
+    broken = _patch(subject, subject.listing.kernel.text.offset + 16 * i, word)
     rules = frozenset((Rule.WORD, Rule.BLOCK, Rule.PINNED))
-    return Plant(broken, rules, consumer(i), f"bit {bit} of {subject.code[i]} flipped")
+    places = {i, *_twins(subject, word)}
+    story = f"bit {bit} of {subject.code[i]} flipped"
+    return Plant(broken, rules, lambda refusal: refusal.consumer in places, story)
+
+
+def _twins(subject: Subject, word: bytes) -> list[int]:
+    """Where the same word stands already: of two copies the second is the odd one, wherever it stands."""
+    return [i.index for i in subject.code if without_control(i.word) == without_control(word)]
 
 
 @kind("word replaced by another")
@@ -40,12 +47,10 @@ def word_replaced_by_another(subject: Subject) -> Iterator[Site]:
 
 def _replace(subject: Subject, i: int, rng: random.Random) -> Plant | None:
     j = rng.randrange(len(subject.code))
-    stripped = [without_control(k.word) for k in subject.code]
-    if stripped[i] == stripped[j]:
+    twins = _twins(subject, subject.code[j].word)
+    if i in twins:
         return None
     broken = _patch(subject, subject.listing.kernel.text.offset + 16 * i, subject.code[j].word)
-    # Two copies of one word: the second is the odd one, wherever it stands.
-    twins = [k for k, word in enumerate(stripped) if word == stripped[j]]
     rules = frozenset((Rule.BLOCK, Rule.PINNED))
     story = f"{subject.code[i]} replaced by {subject.code[j]}"
     return Plant(broken, rules, lambda refusal: refusal.consumer in (i, *twins), story)
