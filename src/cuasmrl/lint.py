@@ -98,7 +98,12 @@ def _short_distances(listing: Listing, board: Board) -> Iterator[Finding]:
 
 
 def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
-    """Results of loads and other variable-latency instructions touched without waiting for them."""
+    """Results of loads and other variable-latency instructions touched without waiting for them.
+
+    Behind a call out of the kernel nothing can be said: the callee may have waited.
+    """
+    if board.is_opaque:
+        return
     code = listing.instructions
     for block in board.blocks:
         state = {key: dict(guards) for key, guards in board.originals.entries[block.number].items()}
