@@ -11,6 +11,7 @@ from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, Boundaries, cross_block_needs, is_pause, issue_times
 from cuasmrl.schedule.memory import AddressBook
 from cuasmrl.schedule.scoreboards import (
+    Guards,
     Outstanding,
     State,
     analyse,
@@ -19,6 +20,7 @@ from cuasmrl.schedule.scoreboards import (
     finished,
     is_read_late,
     issue,
+    own_boards,
     raised_boards,
     registers_of,
     unprotected,
@@ -283,7 +285,7 @@ def _scoreboard_edges(
     for i in order:
         instruction = code[i]
         for key in finished(state, instruction, control[i], code):
-            bits = sum(1 << k for k in state[key] if control[i].wait_mask >> k & 1)
+            bits = _sheltering_bits(code[key.index], key, state[key], control[i])
             for register in registers_of(code[key.index], key):
                 shelters[register, key.is_read].append((i, bits))
             del state[key]
@@ -292,6 +294,12 @@ def _scoreboard_edges(
         for key in issue(state, instruction, control[i], code):
             if key.index in here and key.index != i and key in originals.covered:
                 graph.add(key.index, i, 0, Reason.QUEUE)
+
+
+def _sheltering_bits(producer: Instruction, key: Outstanding, guards: Guards, control: Control) -> int:
+    """Wait bits that end an operation: its own barriers', else those of whom it stays ahead of."""
+    waited = {k for k in guards if control.wait_mask >> k & 1}
+    return sum(1 << k for k in waited & own_boards(producer, key.is_read) or waited)
 
 
 def _shelter_edges(
