@@ -10,7 +10,7 @@ are read at issue, the latter except by engines that run beside the warp.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuasmrl.sass import BARRIERS, Control, File, Instruction, Pipe, file_of
+from cuasmrl.sass import BARRIERS, GUARD, Control, File, Instruction, Pipe, file_of
 from cuasmrl.schedule.blocks import Block
 
 
@@ -95,7 +95,7 @@ def issue(
         if key.is_read:
             follows, boards = reads_in_order(code[key.index], instruction), raised_boards(control)
         else:
-            follows = same_queue(code[key.index], instruction)
+            follows = _surely_follows(code[key.index], instruction, code)
             boards = [] if control.write_barrier is None else [control.write_barrier]
         if follows and boards:
             covered.append(key)
@@ -108,6 +108,21 @@ def issue(
             if registers_of(instruction, key):
                 state[key] = dict.fromkeys(own_boards(instruction, is_read), 0)
     return covered
+
+
+def _surely_follows(earlier: Instruction, later: Instruction, code: Sequence[Instruction]) -> bool:
+    """Is the later one in the queue behind the earlier one whenever that is? Skipped, it is not."""
+    if not same_queue(earlier, later):
+        return False
+    if not later.is_conditional:
+        return True
+    if earlier.guard != later.guard or earlier.index > later.index:
+        return False
+    guards = {access.register for access in later.uses if access.role == GUARD}
+    return not any(
+        guards & {access.register for access in i.defs} or (i.declaration is not None and i.declaration.jumps)
+        for i in code[earlier.index : later.index]
+    )
 
 
 def own_boards(instruction: Instruction, is_read: bool) -> set[int]:
