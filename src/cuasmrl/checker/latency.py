@@ -18,9 +18,9 @@ from cuasmrl.checker.verdict import Fault, Rule
 from cuasmrl.sass import Distances, Hazard, Instruction, Order, Pipe
 
 FOREVER = 96
-"""Cycles after which no fixed latency is still running: tensor cores take up to 44 (facts/sass.md §7)."""
+"""Cycles after which no fixed latency is still running; ptxas gives tensor cores up to 44."""
 LONGEST = 32
-"""The same for all other pipes, whose longest known is 14."""
+"""The same for all other pipes; ptxas gives them at most 14 where nothing else passes the time."""
 
 
 class Elapsed(NamedTuple):

@@ -8,7 +8,7 @@ from cuasmrl.checker.verdict import Fault, Rule
 from cuasmrl.sass import Distances
 
 _RELEASE = 2
-"""A scoreboard raised at issue is visible two cycles later: measured on sm_86 (facts/sm.md §1.2)."""
+"""A scoreboard raised at issue is visible two cycles later (measured on sm_86 by Huerta et al.)."""
 
 
 def closest(
