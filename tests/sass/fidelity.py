@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from cuasmrl.cubin import Kernel
-from cuasmrl.sass import Control, Instruction, Kind, without_control
+from cuasmrl.sass import Control, Instruction, Kind, Pipe, without_control
 
 TEXTURES = ("TEX", "TLD")
 """Their words have bits set where reuse flags usually are, and nvdisasm prints no mark for them."""
@@ -34,9 +34,11 @@ def control_bits_round_trip(i: Instruction, kernel: Kernel) -> str | None:
 def reuse_marks_are_the_reuse_bits(i: Instruction, kernel: Kernel) -> str | None:
     if i.opcode in TEXTURES:
         return None
-    # The sparsity pattern of HMMA.SP has a reuse flag of its own.
-    counted = i.operands[:4] if i.opcode == "HMMA" else i.operands
-    marks, bits = sum(o.reused for o in counted), i.control.reuse.bit_count()
+    counted, flags = i.operands, i.control.reuse
+    if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR:
+        # Sparsity patterns and scale factors have flags elsewhere, or in the fourth bit without a mark.
+        counted, flags = i.operands[:4], i.control.reuse & 7
+    marks, bits = sum(o.reused for o in counted), flags.bit_count()
     return None if marks == bits else f"{marks} reuse marks for {bits} reuse bits"
 
 

@@ -45,7 +45,7 @@ def test_texture_words_have_reuse_bits_that_are_not_printed(samples: Samples) ->
 
 
 def test_sparsity_patterns_have_a_reuse_bit_of_their_own(samples: Samples) -> None:
-    """The only mark that is none of the control bits: bit 50 of HMMA.SP. Such a word is not moved."""
+    """A mark that is none of the control bits: bit 50 of HMMA.SP. Such a word is not moved."""
     sparse = [i for i in samples("mma", "sm_80").instructions if i.mnemonic.startswith("HMMA.SP")]
     assert {i.operands[4].reused for i in sparse} == {True, False}
     for i in sparse:

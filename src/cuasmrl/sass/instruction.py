@@ -7,7 +7,7 @@ from functools import cached_property
 from cuasmrl.cubin import WORD_BYTES
 from cuasmrl.sass.accesses import Access, accesses_of, everything
 from cuasmrl.sass.control import Control
-from cuasmrl.sass.opcodes import OPCODES, Opcode, Order
+from cuasmrl.sass.opcodes import OPCODES, Opcode, Order, Pipe
 from cuasmrl.sass.operands import Kind, Operand, parse_operand, split_operands
 
 _STATEMENT = re.compile(r"(?:@(?P<guard>!?U?P[T\d]) )?\s*(?P<mnemonic>[A-Z][\w.]*)\s*(?P<operands>.*)$")
@@ -74,8 +74,8 @@ class Instruction:
     def order(self) -> Order:
         if self.declaration is None or self.is_filler or _reads_clock(self.operands):
             return Order.PINNED
-        if self.opcode == "HMMA" and any(operand.reused for operand in self.operands[4:]):
-            # The reuse flag of the sparsity pattern (bit 50) is no control bit, so it could not be cleared.
+        if self.declaration.pipe is Pipe.TENSOR and any(operand.reused for operand in self.operands[4:]):
+            # Reuse flags of sparsity patterns and scale factors are no control bits: they could not be cleared.
             return Order.PINNED
         return self.declaration.order
 
