@@ -75,7 +75,7 @@ class Instruction:
         if self.declaration is None or self.is_filler or _reads_clock(self.operands):
             return Order.PINNED
         if self.declaration.pipe is Pipe.TENSOR and any(operand.reused for operand in self.operands[4:]):
-            # Reuse flags of sparsity patterns and scale factors are no control bits: they could not be cleared.
+            # Reuse flags of sparsity patterns and scale factors are no control bits and cannot be cleared.
             return Order.PINNED
         return self.declaration.order
 

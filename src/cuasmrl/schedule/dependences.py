@@ -285,6 +285,10 @@ def _scoreboard_edges(
     for i in order:
         instruction = code[i]
         for key in finished(state, instruction, control[i], code):
+            own = own_boards(code[key.index], key.is_read)
+            if key not in originals.covered and not own & awaited_boards(instruction, control[i].wait_mask):
+                # In the present order another barrier happens to announce it, but nothing keeps it so.
+                continue
             bits = _sheltering_bits(code[key.index], key, state[key], control[i])
             for register in registers_of(code[key.index], key):
                 shelters[register, key.is_read].append((i, bits))
