@@ -204,6 +204,26 @@ def test_reuse_flags_stay_only_with_their_neighbour(built: Callable[[str, str, i
     assert board.schedule().controls[a].reuse == 0
 
 
+def test_a_block_takes_any_order_that_respects_its_dependences() -> None:
+    board = Board(listing(CHAIN), FLOATS)
+    assert board.reorder(0, [2, 1, 0, 3, 4])
+    assert board.time[3] - board.time[0] == 4
+    board.reset()
+    for wrong in ([3, 1, 2, 0, 4], [0, 1, 2, 4, 3], [0, 1, 2, 3], [0, 0, 1, 2, 4]):
+        assert not board.reorder(0, wrong)
+    assert board.schedule() == Schedule.original(board.listing)
+
+
+def test_nothing_is_reordered_across_a_pin() -> None:
+    code = listing("""
+    B------:R-:W-:-:S04  FADD R1, R8, R9
+    B------:R-:W-:-:S04  NOP
+    B------:R-:W-:-:S04  FADD R2, R8, R9
+    B------:R-:W-:-:S05  EXIT
+    """)
+    assert not Board(code, FLOATS).reorder(0, [2, 1, 0, 3])
+
+
 def test_a_refused_move_changes_nothing() -> None:
     board = Board(listing(CHAIN), FLOATS)
     before = board.schedule()

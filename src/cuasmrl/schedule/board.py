@@ -4,6 +4,7 @@ Every legal move keeps all dependences of the original at a distance of at least
 keeps every scoreboard's protection, and keeps blocks, pinned instructions and padding where they are.
 """
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -174,11 +175,30 @@ class Board:
         window = self.order[block.start : block.end]
         window.remove(i)
         window.insert(to - block.start, i)
-        return self.reorder(block.number, window)
+        return self._arrange(block, window)
 
     def reorder(self, number: int, window: list[int]) -> bool:
-        """Give a block an order that respects its graph, with the smallest stalls that order allows."""
+        """Give a block any order its dependences allow, with the smallest stalls for that order."""
         block = self.blocks[number]
+        place = {i: p for p, i in enumerate(window, block.start)}
+        if sorted(place) != sorted(self.order[block.start : block.end]) or len(window) != len(block):
+            return False
+        graph = self.graphs[number]
+        for i, p in place.items():
+            if self._fixed[i] and p != self.position[i]:
+                return False
+            if self._glued.get(i, i) != i and place[self._glued[i]] != p + 1:
+                return False
+            if any(place[c] < p for c in graph.successors[i]):
+                return False
+        return self._crosses_no_pin(block, place) and self._arrange(block, window)
+
+    def _crosses_no_pin(self, block: Block, place: Mapping[int, int]) -> bool:
+        """Nothing may pass a pinned instruction, whether or not they depend on each other."""
+        pins = [p for p in range(block.start, block.end) if self._fixed[self.order[p]]]
+        return all(bisect(pins, self.position[i]) == bisect(pins, p) for i, p in place.items())
+
+    def _arrange(self, block: Block, window: list[int]) -> bool:
         times = None if self.is_opaque else self._bounds.earliest(block, window)
         if times is None:
             return False
@@ -192,7 +212,7 @@ class Board:
     def retime(self, number: int) -> bool:
         """The smallest stalls for a block's present order."""
         block = self.blocks[number]
-        return self.reorder(number, self.order[block.start : block.end])
+        return self._arrange(block, self.order[block.start : block.end])
 
     def set_stall(self, i: int, stall: int) -> bool:
         """Edit one stall count; a long one makes the instruction yield."""
