@@ -87,7 +87,7 @@ class Board:
         return [p for p, legal in enumerate(self.mask) if legal]
 
     def inheritable_swaps(self) -> list[int]:
-        """Further swaps that become legal when the upper instruction takes over wait bits."""
+        """Further swaps that become legal when the lower instruction copies wait bits of the upper one."""
         return [p for p in range(len(self.order) - 1) if not self.mask[p] and self.inherited_bits(p)]
 
     def is_fixed(self, i: int) -> bool:
@@ -152,7 +152,7 @@ class Board:
         return bits if bits and self._has_time(p) else 0
 
     def swap_inheriting(self, p: int) -> bool:
-        """Exchange p and p + 1 although the upper one waits for the lower: the wait bits are copied along."""
+        """Exchange p and p + 1 although the lower one relies on the upper one's wait, which it copies."""
         bits = self.inherited_bits(p)
         if not bits:
             return False

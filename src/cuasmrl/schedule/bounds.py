@@ -146,7 +146,7 @@ class Bounds:
         return limits
 
     def _spacing(self, instruction: Instruction) -> int:
-        """Without evidence, nothing of the pipe follows closer than it ever does in this kernel."""
+        """Without evidence, only what followed in the original may follow as closely."""
         if instruction.declaration is None:
             return 1
         known = self.originals.table.spacing(instruction)

@@ -204,26 +204,18 @@ def in_order(earlier: Instruction, later: Instruction, is_read: bool, reads_resu
 
 def at_entry(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[State]:
     """Outstanding operations at the start of each block, over all paths."""
-    entry: list[State | None] = [None] * len(blocks)
-    work = [0]
-    entry[0] = {}
-    # Code only reached by a call or an unresolved jump still gets analysed, from an empty machine.
-    work += [b.number for b in blocks if b.number]
-    for block in blocks[1:]:
-        entry[block.number] = {}
+    # Code only reached by a call or an unresolved jump is analysed too, from an empty machine.
+    entries: list[State] = [{} for _ in blocks]
+    work = [block.number for block in blocks]
     while work:
-        number = work.pop()
-        state = {key: dict(guards) for key, guards in (entry[number] or {}).items()}
-        for instruction in code[blocks[number].start : blocks[number].end]:
+        block = blocks[work.pop()]
+        state = {key: dict(guards) for key, guards in entries[block.number].items()}
+        for instruction in code[block.start : block.end]:
             for key in finished(state, instruction, instruction.control, code):
                 del state[key]
             issue(state, instruction, instruction.control, code)
-        for successor in blocks[number].successors:
-            target = entry[successor]
-            assert target is not None
-            if _merge(target, state):
-                work.append(successor)
-    return [state or {} for state in entry]
+        work += [successor for successor in block.successors if _merge(entries[successor], state)]
+    return entries
 
 
 def _merge(target: State, incoming: Mapping[Outstanding, Guards]) -> bool:
