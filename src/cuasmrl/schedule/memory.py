@@ -2,8 +2,8 @@
 
 from cuasmrl.sass import Instruction, Kind, Operand, Order, Space
 
-_Version = tuple[tuple[int, int], ...]
-"""The registers of an address, each with the instruction that last wrote it."""
+_Base = tuple[tuple[tuple[int, int], ...], tuple[tuple[str, ...], ...]]
+"""The registers of an address, each with the instruction that last wrote it, and how they are scaled."""
 
 
 class AddressBook:
@@ -11,7 +11,7 @@ class AddressBook:
 
     def __init__(self) -> None:
         self._writer: dict[int, int] = {}
-        self._base: dict[int, list[tuple[_Version, int, int]]] = {}
+        self._base: dict[int, list[tuple[_Base, int, int]]] = {}
 
     def enter(self, instruction: Instruction) -> None:
         if instruction.order is Order.MEMORY:
@@ -46,11 +46,11 @@ class AddressBook:
                     return False
         return True
 
-    def _extent(self, operand: Operand, instruction: Instruction) -> tuple[_Version, int, int]:
+    def _extent(self, operand: Operand, instruction: Instruction) -> tuple[_Base, int, int]:
         registers = [r for r in (operand.register, operand.uniform, operand.descriptor) if r is not None]
-        version = tuple((r, self._writer.get(r, -1)) for register in registers for r in register.resources(2))
-        scale = tuple((ord(c), -2) for register in registers for s in register.suffixes for c in s)
-        return version + scale, operand.offset, operand.offset + _bytes(instruction)
+        values = tuple((r, self._writer.get(r, -1)) for register in registers for r in register.resources(2))
+        scales = tuple(register.suffixes for register in registers)
+        return (values, scales), operand.offset, operand.offset + _bytes(instruction)
 
 
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
