@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,6 +24,9 @@ from cuasmrl.lint import Finding, Rule, lint
 from cuasmrl.sass import Instruction, disassemble
 from cuasmrl.sass.distances import COLUMNS
 from cuasmrl.schedule.mining import mine
+
+if TYPE_CHECKING:
+    from cuasmrl.emulate import Outcome
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=__doc__)
 # Piped output is read by programs and in logs: no reason to fold it at 80 columns.
@@ -233,6 +236,100 @@ def _build(directory: Path, archs: list[int] | None, names: list[str], jobs: int
         console.print(
             f"  not built: {entry.workload} {entry.config} sm_{entry.arch}: {entry.reason}", markup=False
         )
+
+
+@app.command(name="emulate")
+def emulate_command(
+    workload: Annotated[str, typer.Argument(help="A workload, see `cuasmrl workloads`.", show_default=False)],
+    config: Annotated[str | None, typer.Option("--config", help="One config instead of all.")] = None,
+    arch: Annotated[int, typer.Option("--arch", help="Chip to compile for: 75, 80, 86, 89, 90, 120.")] = 80,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A size such as M=512; repeat for several.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the random inputs.")] = 0,
+    blocks: Annotated[
+        str | None, typer.Option("--blocks", help="Execute only these: 5 or 0-3,17 (linear indices).")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", help="Instructions a warp may execute before it counts as endless.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Execute a workload on the virtual GPU and compare with its reference; exit status 1 if it differs."""
+    from cuasmrl import workloads
+    from cuasmrl.emulate import emulate
+    from cuasmrl.emulator import DEFAULT_BUDGET
+
+    chosen = workloads.get(workload)
+    sizes = {**chosen.sizes, **_sizes(settings or [], set(chosen.sizes), chosen.name)}
+    configs = [chosen.config(config)] if config else [c for c in chosen.configs if chosen.supports(c, arch) is None]
+    outcomes = []
+    for one in configs:
+        with _progress(f"{chosen.name} {one.name}", as_json) as advance:
+            outcomes.append(
+                emulate(chosen, one, arch, sizes, seed, _ranges(blocks), budget or DEFAULT_BUDGET, progress=advance)
+            )
+    if not outcomes:
+        raise CuasmrlError(f"{chosen.name} has no config for sm_{arch}; choose another chip")
+    if as_json:
+        _print_json([outcome.as_dict() for outcome in outcomes])
+    else:
+        _print_outcomes(outcomes)
+    if not all(outcome.passed for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _print_outcomes(outcomes: "list[Outcome]") -> None:
+    first = outcomes[0]
+    sizes = ", ".join(f"{name} = {size}" for name, size in first.sizes.items())
+    console.print(f"{first.workload} on sm_{first.arch}: {sizes}; seed {first.seed}", markup=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("config")
+    table.add_column("output")
+    for column in ("blocks", "elements", "exact", "worst error", "of allowed", "warp instr.", "seconds", "lane instr./s"):
+        table.add_column(column, justify="right")
+    table.add_column("verdict")
+    for o in outcomes:
+        for output in o.outputs:
+            table.add_row(
+                o.config, output.name, str(o.blocks), str(output.elements),
+                f"{100 * output.exact / max(1, output.elements):.1f} %", f"{output.worst_error:.3g}",
+                f"{100 * output.worst_share:.0f} %", f"{o.warp_instructions:,}", f"{o.seconds:.2f}",
+                f"{o.lane_rate / 1e6:.0f} M", "ok" if output.failure is None else "DIFFERS",
+            )  # fmt: skip
+    console.print(table)
+    for why in dict.fromkeys(output.bound for o in outcomes for output in o.outputs):
+        console.print(f"allowed error: {why}", markup=False)
+    for o in outcomes:
+        for output in o.outputs:
+            if output.failure is not None:
+                console.print(f"{o.config}: {output.name} {output.failure}", markup=False)
+
+
+def _sizes(settings: list[str], known: set[str], workload: str) -> dict[str, int]:
+    sizes = {}
+    for setting in settings:
+        name, _, number = setting.partition("=")
+        if name not in known or not number.isdecimal() or int(number) < 1:
+            raise CuasmrlError(
+                f"--set {setting} is not understood; {workload} is sized by {', '.join(sorted(known))}, "
+                "for example --set " + f"{min(known)}=64"
+            )
+        sizes[name] = int(number)
+    return sizes
+
+
+def _ranges(text: str | None) -> list[int] | None:
+    """`0-3,17` as numbers."""
+    if text is None:
+        return None
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise CuasmrlError(f"--blocks {text} is not understood; write for example 0-3,17")
+        numbers += range(int(first), int(last if dash else first) + 1)
+    return numbers
 
 
 @app.command()

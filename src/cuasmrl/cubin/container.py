@@ -48,6 +48,8 @@ class Kernel:
     entry_points: tuple[tuple[int, str], ...]
     """Function symbols inside the code: (offset, name)."""
     has_relocations: bool
+    stack_bytes: int = 0
+    """Local memory a thread needs: spilled registers, arrays, frames of called functions."""
     file_records: tuple[Record, ...] = ()
     """Records of the whole file (`.nv.info`), which concern every kernel in it."""
 
@@ -186,14 +188,14 @@ class Cubin:
         info = self.section(_INFO)
         return parse_records(self.data, info.offset, info.size, self.source) if info else ()
 
-    @cached_property
-    def _recorded_registers(self) -> dict[str, int]:
-        found = {}
+    def _recorded(self, attribute: str, kernel: str) -> int | None:
+        """A number that the records of the whole file hold for each function."""
         for record in self._file_records:
             words = record.words()
-            if record.name == "REGCOUNT" and len(words) == 2 and words[0] < len(self.symbols):
-                found[self.symbols[words[0]].name] = words[1]
-        return found
+            if record.name == attribute and len(words) == 2 and words[0] < len(self.symbols):  # noqa: SIM102
+                if self.symbols[words[0]].name == kernel:
+                    return words[1]
+        return None
 
     def _kernel(self, text: Section) -> Kernel:
         name = text.name.removeprefix(_TEXT)
@@ -221,6 +223,7 @@ class Cubin:
             records=records,
             entry_points=tuple(self._functions.get(text.index, ())),
             has_relocations=any(s is not None and s.size for s in relocations),
+            stack_bytes=max(self._recorded("FRAME_SIZE", name) or 0, self._recorded("MIN_STACK_SIZE", name) or 0),
             file_records=self._file_records,
         )
         _check_offsets(kernel, where)
@@ -228,7 +231,8 @@ class Cubin:
 
     def _register_count(self, name: str, text: Section, where: str) -> int:
         # Older compilers write only the section header's top byte; for sm_90 and later it is always 0.
-        count = self._recorded_registers.get(name, text.info >> 24)
+        recorded = self._recorded("REGCOUNT", name)
+        count = text.info >> 24 if recorded is None else recorded
         if not 0 < count <= _MOST_REGISTERS:
             raise CuasmrlError(f"{where}: no register count recorded; recompile the cubin")
         return count

@@ -44,7 +44,7 @@ def accesses_of(
     for operand in operands:
         if operand.kind is Kind.OTHER and not _WITHOUT_REGISTERS.fullmatch(operand.text):
             raise UnknownFormError(f"{opcode.name} has an operand {operand.text} that might name a register")
-    count = _destinations(opcode, modifiers, operands)
+    count = destination_count(opcode, modifiers, operands)
     widths = widths_of(opcode, modifiers, operands, count)
     defs: list[Access] = []
     uses: list[Access] = []
@@ -95,7 +95,7 @@ def _source_role(opcode: Opcode, position: int) -> str:
     return ACCUMULATOR if opcode.pipe is Pipe.TENSOR and position == 3 else DATA
 
 
-def _destinations(opcode: Opcode, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> int:
+def destination_count(opcode: Opcode, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> int:
     """How many leading operands are written."""
     match opcode.shape:
         case Shape.NONE:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cuasmrl.cubin import WORD_BYTES
-from cuasmrl.sass.accesses import Access, accesses_of, everything
+from cuasmrl.sass.accesses import Access, accesses_of, destination_count, everything
 from cuasmrl.sass.control import Control
 from cuasmrl.sass.opcodes import OPCODES, Opcode, Order, Pipe
 from cuasmrl.sass.operands import Kind, Operand, parse_operand, split_operands
@@ -45,6 +45,13 @@ class Instruction:
     @cached_property
     def modifiers(self) -> tuple[str, ...]:
         return tuple(self.mnemonic.split(".")[1:])
+
+    @cached_property
+    def destinations(self) -> int:
+        """How many leading operands it writes; 0 for an unknown opcode."""
+        if self.declaration is None:
+            return 0
+        return destination_count(self.declaration, self.modifiers, self.operands)
 
     @cached_property
     def timing_key(self) -> str:

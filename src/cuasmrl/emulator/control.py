@@ -1,0 +1,304 @@
+"""Control flow: where the threads of a group go after the last instruction of a segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from cuasmrl.cubin import WORD_BYTES
+from cuasmrl.emulator.faults import UnsupportedError
+from cuasmrl.emulator.forms import Form, ReadMask, Step, mask_reader
+from cuasmrl.emulator.semantics.registry import executes
+from cuasmrl.emulator.values import LANES, TRUE, Mask, Value, join
+from cuasmrl.emulator.warps import Warps
+from cuasmrl.sass import File, Kind, Operand
+
+if TYPE_CHECKING:
+    from cuasmrl.emulator.machine import Machine
+
+Transfer: TypeAlias = "Callable[[Machine, Warps], None]"
+"""Sends every thread of a group on: to another segment, into a waiting room, or out of the kernel."""
+
+_TRANSFERS: dict[str, Callable[[Form], Transfer]] = {}
+_BITS = np.uint32(1) << np.arange(LANES, dtype=np.uint32).reshape(1, 1, LANES)
+
+
+def transfers(*opcodes: str) -> Callable[[Callable[[Form], Transfer]], Callable[[Form], Transfer]]:
+    """Declare that a function says where threads go after these opcodes."""
+
+    def declare(function: Callable[[Form], Transfer]) -> Callable[[Form], Transfer]:
+        _TRANSFERS.update(dict.fromkeys(opcodes, function))
+        return function
+
+    return declare
+
+
+def is_transfer(opcode: str) -> bool:
+    return opcode in _TRANSFERS
+
+
+def transfer_of(form: Form) -> Transfer:
+    """What this control instruction does; raises `UnsupportedError` with the reason."""
+    transfer = _TRANSFERS[form.opcode](form)
+    form.refuse_leftovers()
+    return transfer
+
+
+def fall_through(following: int) -> Transfer:
+    return lambda machine, w: machine.go(following, w.active)
+
+
+def divide(w: Warps, condition: Mask) -> tuple[Mask | None, Mask | None]:
+    """The threads for which a condition holds, and the others; None for an empty set."""
+    if condition.size == 1:
+        return (w.active, None) if condition.item() else (None, w.active)
+    taken = w.active & condition
+    if not taken.any():
+        return None, w.active
+    rest = w.active & ~condition
+    return (taken, rest) if rest.any() else (w.active, None)
+
+
+def lanes_of(bits: Value) -> Mask:
+    """A 32-bit mask per warp as a set of threads."""
+    return (bits & _BITS) != 0
+
+
+def bits_of(lanes: Mask) -> Value:
+    """A set of threads as a 32-bit mask per warp."""
+    full = np.broadcast_to(lanes, (*lanes.shape[:2], LANES))
+    return np.bitwise_or.reduce(np.where(full, _BITS, np.uint32(0)), axis=2, keepdims=True)
+
+
+def _condition(form: Form) -> ReadMask:
+    """The guard of a control instruction and the predicates among its operands."""
+    guard = form.instruction.guard
+    reads = [] if guard is None else [mask_reader(guard)]
+    reads += [form.predicate(k) for k, operand in enumerate(form.sources) if operand.is_predicate]
+    match reads:
+        case []:
+            return lambda w: TRUE
+        case [only]:
+            return only
+        case [first, second]:
+            return lambda w: first(w) & second(w)
+    raise UnsupportedError("has more than two conditions")
+
+
+def _target(form: Form) -> int:
+    for k, operand in enumerate(form.sources):
+        if operand.kind is Kind.LABEL:
+            form.operand(k)
+    if form.instruction.target is None:
+        raise UnsupportedError("jumps to a place that is not in the kernel")
+    return form.instruction.target // WORD_BYTES
+
+
+@transfers("BRA", "JMP")
+def branch(form: Form) -> Transfer:
+    form.ignore("U")
+    condition, target, following = _condition(form), _target(form), form.instruction.index + 1
+
+    def transfer(machine: Machine, w: Warps) -> None:
+        taken, rest = divide(w, condition(w))
+        if taken is not None:
+            machine.go(target, taken)
+        if rest is not None:
+            machine.go(following, rest)
+
+    return transfer
+
+
+@transfers("CALL")
+def call(form: Form) -> Transfer:
+    """A jump: with .NOINC the caller has put the return address into registers itself."""
+    if not form.has("NOINC") or not form.has("REL"):
+        raise UnsupportedError("is a call through the hardware's return stack")
+    return branch(form)
+
+
+@transfers("RET", "BRX")
+def indirect(form: Form) -> Transfer:
+    """Jump to a base plus a register pair, which each thread may have different."""
+    form.ignore("REL", "NODEC")
+    condition, following = _condition(form), form.instruction.index + 1
+    position = next(
+        (k for k, o in enumerate(form.sources) if o.kind is Kind.REGISTER and not o.is_predicate), 0
+    )
+    register = form.operand(position)
+    base = _base(form, form.operand(position + 1))
+    first, second = form.registers(position, 2), register.register
+    if second is None or second.file is not File.R:
+        raise UnsupportedError(f"jumps to {register.text}")
+
+    def transfer(machine: Machine, w: Warps) -> None:
+        taken, rest = divide(w, condition(w))
+        if rest is not None:
+            machine.go(following, rest)
+        if taken is None:
+            return
+        targets = (join(*first(w)).astype(np.int64) + base) // WORD_BYTES
+        full = np.broadcast_to(targets, machine.shape)
+        members = np.broadcast_to(taken, machine.shape)
+        for target in np.unique(full[members]):
+            machine.go(int(target), members & (full == target))
+
+    return transfer
+
+
+def _base(form: Form, operand: Operand) -> int:
+    if operand.kind is Kind.IMMEDIATE and isinstance(operand.value, int):
+        return form.instruction.address + WORD_BYTES + operand.value
+    if operand.kind is Kind.LABEL and operand.label in form.labels:
+        return form.labels[operand.label]
+    raise UnsupportedError(f"jumps relative to {operand.text}")
+
+
+@transfers("EXIT")
+def leave(form: Form) -> Transfer:
+    condition, following = _condition(form), form.instruction.index + 1
+
+    def transfer(machine: Machine, w: Warps) -> None:
+        taken, rest = divide(w, condition(w))
+        if rest is not None:
+            machine.go(following, rest)
+        if taken is not None:
+            machine.leave(taken)
+
+    return transfer
+
+
+@transfers("BSYNC")
+def converge(form: Form) -> Transfer:
+    """Wait for all lanes that passed the BSSY of the same barrier register and have not left it."""
+    form.ignore("RECONVERGENT", "RELIABLE")
+    barrier, following = _barrier_register(form.operand(_barrier_position(form))), form.instruction.index + 1
+    condition = _condition(form)
+
+    def transfer(machine: Machine, w: Warps) -> None:
+        taken, rest = divide(w, condition(w))
+        if rest is not None:
+            machine.go(following, rest)
+        if taken is not None:
+            machine.meet(following, taken, lambda: w.registers.barriers[barrier])
+
+    return transfer
+
+
+@transfers("WARPSYNC")
+def warp_sync(form: Form) -> Transfer:
+    """Wait for the lanes in a mask."""
+    following = form.instruction.index + 1
+    condition = _condition(form)
+    if form.has("ALL"):
+        lanes: Callable[[Warps], Mask] = lambda w: TRUE  # noqa: E731
+    else:
+        bits = form.integer(len(form.sources) - 1)
+        lanes = lambda w: lanes_of(bits(w))  # noqa: E731
+
+    def transfer(machine: Machine, w: Warps) -> None:
+        taken, rest = divide(w, condition(w))
+        if rest is not None:
+            machine.go(following, rest)
+        if taken is not None:
+            expected = lanes(w)
+            machine.meet(following, taken, lambda: expected)
+
+    return transfer
+
+
+@transfers("BAR")
+def barrier(form: Form) -> Transfer:
+    """A barrier of the block: SYNC waits, ARV only arrives, RED also combines a predicate."""
+    form.ignore("DEFER_BLOCKING")
+    kind = form.choose("SYNC", "ARV", "RED")
+    reduction = form.choose("POPC", "AND", "OR") if kind == "RED" else ""
+    numbers = [k for k, o in enumerate(form.sources) if not o.is_predicate]
+    name = form.immediate(numbers[0])
+    threads = form.immediate(numbers[1]) if len(numbers) > 1 else None
+    value = form.predicate(len(form.sources) - 1) if kind == "RED" else None
+    guard = form.instruction.guard
+    condition = mask_reader(guard) if guard is not None else (lambda w: TRUE)
+    following = form.instruction.index + 1
+
+    def transfer(machine: Machine, w: Warps) -> None:
+        taken, rest = divide(w, condition(w))
+        if rest is not None:
+            machine.go(following, rest)
+        if taken is not None:
+            vote = None if value is None else value(w)
+            machine.barriers.arrive(name, following, taken, threads, waits=kind != "ARV",
+                                    vote=vote, reduction=reduction)  # fmt: skip
+
+    return transfer
+
+
+@executes("BSSY")
+def open_region(form: Form) -> Step:
+    """Note the lanes that are here: a BSYNC brings them together again."""
+    form.ignore("RECONVERGENT", "RELIABLE")
+    index = _barrier_register(form.destinations[0])
+    for k, operand in enumerate(form.sources):
+        if operand.kind is Kind.LABEL:
+            form.operand(k)
+
+    def step(w: Warps) -> None:
+        w.set_barrier(index, w.active)
+
+    return step
+
+
+@executes("BREAK")
+def leave_region(form: Form) -> Step:
+    """These lanes will not come to the BSYNC."""
+    form.ignore("RELIABLE")
+    index = _barrier_register(form.operand(_barrier_position(form)))
+    condition = _condition(form)
+
+    def step(w: Warps) -> None:
+        barriers = w.registers.barriers
+        barriers[index] = barriers[index] & ~(w.active & condition(w))
+        w.machine.release()
+
+    return step
+
+
+@executes("BMOV")
+def move_barrier(form: Form) -> Step:
+    """Between barrier registers and others; .CLEAR empties the barrier register that was read."""
+    form.ignore("32")
+    clear = form.has("CLEAR")
+    target, source = form.destinations[0], form.operand(0)
+    if target.register is not None and target.register.file is File.B:
+        index, bits = _barrier_register(target), form.integer(0)
+
+        def to_barrier(w: Warps) -> None:
+            # Every lane holds the mask of its warp.
+            mine = bits(w)
+            w.set_barrier(index, lanes_of(mine[:, :, :1]))
+
+        return to_barrier
+    index, write = _barrier_register(source), form.result()
+
+    def from_barrier(w: Warps) -> None:
+        write(w, bits_of(w.registers.barriers[index]))
+        if clear:
+            w.set_barrier(index, ~TRUE)
+
+    return from_barrier
+
+
+def _barrier_position(form: Form) -> int:
+    for k, operand in enumerate(form.sources):
+        if operand.register is not None and operand.register.file is File.B:
+            return k
+    raise UnsupportedError("names no barrier register")
+
+
+def _barrier_register(operand: Operand) -> int:
+    register = operand.register
+    if register is None or register.file is not File.B or register.index is None:
+        raise UnsupportedError(f"expects a barrier register instead of {operand.text}")
+    return register.index

@@ -1,0 +1,146 @@
+"""Atomic operations on global and shared memory, in the order of threads."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from cuasmrl.emulator.addresses import far, near
+from cuasmrl.emulator.faults import UnsupportedError
+from cuasmrl.emulator.forms import Form, Step
+from cuasmrl.emulator.semantics.registry import executes
+from cuasmrl.emulator.values import Value, high, join, low
+from cuasmrl.emulator.warps import Warps
+
+_OPERATIONS = {
+    "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8, "CAS": 9,
+}  # fmt: skip
+_TYPES: dict[str, type] = {
+    "U32": np.uint32, "S32": np.int32, "U64": np.uint64, "64": np.uint64, "S64": np.int64,
+    "F32": np.float32, "F64": np.float64, "F32x2": np.float32, "F32x4": np.float32,
+}  # fmt: skip
+_ELEMENTS = {"F32x2": 2, "F32x4": 4}
+
+
+@njit(cache=True)
+def apply(operation, flush, window, address, active, threads, operand, compare, old):  # type: ignore[no-untyped-def]
+    """old[k, i] = memory of thread i; memory = operation(memory, operand[k, i])."""
+    units = window.units
+    for i in range(address.size):
+        if not active[i]:
+            continue
+        at = (address[i] - window.base) // units.itemsize
+        at += (i // threads) * window.block_stride + i * window.thread_stride
+        for k in range(operand.shape[0]):
+            was, value = units[at + k], operand[k, i]
+            old[k, i] = was
+            if operation == 0:
+                value = was + value
+                if flush and abs(value) < 1.1754943508222875e-38:
+                    value = value * 0
+            elif operation == 1:
+                value = min(was, value)
+            elif operation == 2:
+                value = max(was, value)
+            elif operation == 3:
+                value = was + 1 if was < value else was * 0
+            elif operation == 4:
+                value = value if was == 0 or was > value else was - 1
+            elif operation == 9 and was != compare[k, i]:
+                value = was
+            units[at + k] = value
+
+
+@njit(cache=True)
+def apply_bits(operation, window, address, active, threads, operand, old):  # type: ignore[no-untyped-def]
+    """AND, OR and XOR, which exist for integers only."""
+    units = window.units
+    for i in range(address.size):
+        if not active[i]:
+            continue
+        at = (address[i] - window.base) // units.itemsize
+        at += (i // threads) * window.block_stride + i * window.thread_stride
+        was, value = units[at], operand[0, i]
+        old[0, i] = was
+        if operation == 5:
+            units[at] = was & value
+        elif operation == 6:
+            units[at] = was | value
+        else:
+            units[at] = was ^ value
+
+
+@executes("ATOMG", "ATOM", "RED", "REDG", "ATOMS")
+def atomic(form: Form) -> Step:
+    form.ignore("STRONG", "WEAK", "GPU", "CTA", "SYS", "SM", "RN", "EF", "EL", "NA")
+    shared = form.opcode == "ATOMS"
+    if form.has("POPC"):
+        return _count_lanes(form)
+    name = form.choose(*_OPERATIONS)
+    # ptxas names the type of floats and of signed comparisons; a bare .64 is unsigned.
+    type_name = form.choose(*_TYPES, default="U32")
+    kind, elements = np.dtype(_TYPES[type_name]), _ELEMENTS.get(type_name, 1)
+    flush = form.has("FTZ")
+    address = near(form, 0) if shared else far(form, 0)
+    words = kind.itemsize * elements // 4
+    compares = name == "CAS"
+    data = form.registers(2 if compares else 1, words)
+    expected = form.registers(1, words) if compares else data
+    writes = form.result_words(words) if form.destinations else []
+    if (success := form.result_predicate(0)) is not None:
+        raise UnsupportedError("gives a predicate")
+    assert success is None
+    index, size = form.instruction.index, kind.itemsize * elements
+
+    def step(w: Warps) -> None:
+        machine, slab = w.machine, w.machine.slab
+        at, active = slab.flat(address(w)), slab.active(w.active)
+        machine.note_access(index, at, active, size)
+        operand = _typed([slab.flat(value) for value in data(w)], kind)
+        compare = _typed([slab.flat(value) for value in expected(w)], kind)
+        old = np.zeros_like(operand)
+        space = machine.shared if shared else machine.memory
+        for window, those in space.windows(at, active, size, kind.type):
+            if name in ("AND", "OR", "XOR"):
+                apply_bits(_OPERATIONS[name], window, at, those, slab.threads, operand, old)
+            else:
+                apply(_OPERATIONS[name], flush, window, at, those, slab.threads, operand, compare, old)
+        for write, value in zip(writes, _untyped(old), strict=bool(writes)):
+            write(w, value.reshape(slab.shape))
+
+    return step
+
+
+def _count_lanes(form: Form) -> Step:
+    """ATOMS.POPC.INC: every lane adds one."""
+    form.ignore("INC", "32")
+    address = near(form, 0)
+    write = form.result()
+    index = form.instruction.index
+
+    def step(w: Warps) -> None:
+        machine, slab = w.machine, w.machine.slab
+        at, active = slab.flat(address(w)), slab.active(w.active)
+        machine.note_access(index, at, active, 4)
+        ones = np.ones((1, slab.size), np.uint32)
+        old = np.zeros_like(ones)
+        for window, those in machine.shared.windows(at, active, 4, np.uint32):
+            apply(0, False, window, at, those, slab.threads, ones, ones, old)
+        write(w, old[0].reshape(slab.shape))
+
+    return step
+
+
+def _typed(words: list[Value], kind: "np.dtype[Any]") -> npt.NDArray[Any]:
+    """Registers of all threads as numbers of a type, one row per element."""
+    if kind.itemsize == 8:
+        return join(words[0], words[1]).view(kind).reshape(1, -1)
+    return np.stack(words).view(kind)
+
+
+def _untyped(values: npt.NDArray[Any]) -> list[Value]:
+    if values.dtype.itemsize == 8:
+        wide = values[0].view(np.uint64)
+        return [low(wide), high(wide)]
+    return [row.view(np.uint32) for row in values]
