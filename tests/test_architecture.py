@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuasmrl"
-LAYERS = ("errors", "launch", "cubin", "sass", "schedule", "lint", "workloads", "demo", "bench", "cli")
+LAYERS = (
+    "errors", "launch", "chips", "cubin", "sass", "schedule", "lint", "emulator", "virtual", "workloads",
+    "emulate", "demo", "bench", "cli",
+)  # fmt: skip
 CHECKER_MAY_USE = {"errors", "cubin", "sass", "checker"}
 
 

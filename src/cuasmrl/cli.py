@@ -26,6 +26,8 @@ from cuasmrl.sass.distances import COLUMNS
 from cuasmrl.schedule.mining import mine
 
 if TYPE_CHECKING:
+    from cuasmrl.bench.emulator import EmulatorFigures
+    from cuasmrl.bench.schedule import ScheduleFigures
     from cuasmrl.emulate import Outcome
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=__doc__)
@@ -334,19 +336,31 @@ def _ranges(text: str | None) -> list[int] | None:
 
 @app.command()
 def bench(
-    what: Annotated[str, typer.Argument(help="schedule: reading, moving and checking.")] = "schedule",
+    what: Annotated[
+        str, typer.Argument(help="schedule: reading, moving, checking. emulator: beside Triton's interpreter.")
+    ] = "schedule",
     as_json: Json = False,
 ) -> None:
     """Measure on this machine, and print the table."""
-    from cuasmrl import bench as benchmarks
+    from cuasmrl.bench.emulator import emulator
+    from cuasmrl.bench.schedule import schedule
 
-    if what != "schedule":
-        raise CuasmrlError(f"there is no benchmark {what!r}; choose schedule")
+    benchmarks: dict[str, tuple[Callable[..., list[Any]], Callable[[list[Any]], Table]]] = {
+        "schedule": (schedule, _schedule_table),
+        "emulator": (emulator, _emulator_table),
+    }
+    if what not in benchmarks:
+        raise CuasmrlError(f"there is no benchmark {what!r}; choose {' or '.join(benchmarks)}")
+    measure, tabulate = benchmarks[what]
     with _progress("measuring", as_json) as advance:
-        figures = benchmarks.schedule(advance)
+        figures = measure(advance)
     if as_json:
         _print_json([figure.as_dict() for figure in figures])
-        return
+    else:
+        console.print(tabulate(figures))
+
+
+def _schedule_table(figures: "list[ScheduleFigures]") -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("kernel (sm_80)")
     for column in ("instr.", "nvdisasm", "load + analysis", "swap + mask", "shift + retime", "check"):
@@ -355,7 +369,23 @@ def bench(
         whole = (f"{value:.0f} ms" for value in (f.nvdisasm, f.load))
         moves = f"{1000 * f.swap:.0f} µs", f"{f.shift:.1f} ms", f"{f.check:.0f} ms"
         table.add_row(f.kernel, str(f.instructions), *whole, *moves)
-    console.print(table)
+    return table
+
+
+def _emulator_table(figures: "list[EmulatorFigures]") -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("workload (sm_80)")
+    table.add_column("size")
+    for column in ("blocks", "warp instr.", "emulator", "interpreter", "ratio", "lane instr./s"):
+        table.add_column(column, justify="right")
+    for f in figures:
+        size = " ".join(f"{name}={number}" for name, number in f.sizes.items())
+        table.add_row(
+            f"{f.workload} {f.config}", size, str(f.blocks), f"{f.warp_instructions:,}",
+            f"{f.emulator_seconds:.2f} s", f"{f.interpreter_seconds:.2f} s", f"{f.ratio:.1f}",
+            f"{f.lane_instructions_per_second / 1e6:.0f} M",
+        )  # fmt: skip
+    return table
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,9 +1,5 @@
 """Unmodified Triton code on the real emulator: the results are those of torch and NumPy."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -88,34 +84,3 @@ def test_reading_outside_of_a_tensor_is_an_error() -> None:
     x = torch.zeros(128)
     with cuasmrl.virtual.active("a100"), pytest.raises(CuasmrlError, match="out of bounds"):
         kernels.add[(2,)](x, x, x, 4096, BLOCK=128)
-
-
-WITHOUT_TORCH = """
-import sys
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ImportError("torch is blocked")
-sys.meta_path.insert(0, NoTorch())
-import numpy as np
-import cuasmrl.virtual
-from cuasmrl.virtual import wrap
-from tests.virtual.kernels import add, tuned
-cuasmrl.virtual.activate("a100")
-x, z = np.arange(256, dtype=np.float32), np.zeros(256, np.float32)
-add[(2,)](wrap(x), wrap(x), wrap(z), 256, BLOCK=128)
-assert (z == 2 * x).all()
-tuned[lambda meta: (256 // meta["BLOCK"],)](wrap(x), wrap(z), 256)
-assert (z == x + 1).all()
-cuasmrl.virtual.deactivate()
-assert "torch" not in sys.modules
-"""
-
-
-def test_without_torch() -> None:
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH], cwd=root, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""

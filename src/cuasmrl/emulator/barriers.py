@@ -17,10 +17,10 @@ class _Waiting:
 
     rooms: dict[int, Mask] = field(default_factory=dict)
     """Threads that wait, by the instruction at which they go on."""
-    arrived: Mask = FALSE
+    arrived: Mask = field(default_factory=lambda: FALSE)
     expected: int | None = None
     """Threads that must arrive; None for all living ones of the block."""
-    votes: Mask = FALSE
+    votes: Mask = field(default_factory=lambda: FALSE)
     reduction: str = ""
 
 

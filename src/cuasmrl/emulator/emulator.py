@@ -47,7 +47,7 @@ class Emulator:
                 f"Kernel {self.kernel.name} has relocations, which a linker must resolve first; "
                 "link it with nvlink or nvcc -dlink."
             )
-        self.listing: Listing = disassemble_kernel(cubin, self.kernel)
+        self.listing: Listing = disassemble_kernel(cubin, self.kernel.name)
         self.program = load_program(self.listing)
         self._banks = read_banks(cubin, self.kernel)
 

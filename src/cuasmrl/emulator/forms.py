@@ -83,6 +83,26 @@ class Form:
             raise UnsupportedError(f"expects a number instead of {operand.text}")
         return operand.value
 
+    def known(self, k: int) -> int | None:
+        """The number source k always is: that of an immediate, of RZ, of PT (1) and of !PT (0)."""
+        operand = self.operand(k)
+        if operand.kind is Kind.IMMEDIATE and isinstance(operand.value, int):
+            return operand.value & 0xFFFF_FFFF
+        register = operand.register
+        if operand.kind is not Kind.REGISTER or register is None or register.index is not None:
+            return None
+        if operand.is_predicate:
+            return 0 if operand.inverted else 1
+        return 0xFFFF_FFFF if operand.inverted else 0
+
+    def word(self, k: int, word: int = 0) -> Read:
+        """Word `word` of source k without its sign: who asks looks at `negated` and `inverted`."""
+        operand = self.operand(k)
+        _refuse_suffixes(operand, "64")
+        if operand.absolute:
+            raise UnsupportedError(f"operand {operand.text}")
+        return raw(operand, word, lambda number: _whole(number) >> 32 * word)
+
     def integer(self, k: int) -> Read:
         """32 bits; `-` negates in two's complement, `~` inverts."""
         operand = self.operand(k)

@@ -20,8 +20,11 @@ def multiply_accumulate(
     if given != wanted:
         raise ValueError(f"{form.opcode} takes {wanted} registers of A, B and C, not {given}.")
     warps = len(active)
-    d = np.zeros((form.d_registers, warps, 32), np.uint32)
-    stacked = [np.concatenate(registers).reshape(-1, warps, 32) for registers in (a, b, c)]
+    d = np.empty((form.d_registers, warps, 32), np.uint32)
     kernel = floating.multiply if form.accumulation else exact.multiply
-    kernel(form, *stacked, d, active)
+    kernel(form, _stack(a, warps), _stack(b, warps), _stack(c, warps), d, active)
     return tuple(d)
+
+
+def _stack(registers: Registers, warps: int) -> NDArray[np.uint32]:
+    return np.concatenate(registers).reshape(len(registers), warps, 32)

@@ -10,7 +10,7 @@ Words = NDArray[np.uint32]
 
 
 @compiled
-def unpack(words: Words, bits: int, signed: bool, elements: NDArray[np.int32]) -> None:
+def unpack(words: Words, warp: int, bits: int, signed: bool, elements: NDArray[np.int32]) -> None:
     """Elements in the order register, position in register, lane."""
     per_register, rest = 32 // bits, np.int32(32 - bits)
     for register in range(words.shape[0]):
@@ -18,7 +18,7 @@ def unpack(words: Words, bits: int, signed: bool, elements: NDArray[np.int32]) -
             start = (register * per_register + position) * 32
             row, up = elements[start : start + 32], np.uint32(32 - bits * (position + 1))
             for lane in range(32):
-                top = words[register, lane] << up
+                top = np.uint32(words[register, warp, lane] << up)
                 row[lane] = np.int32(top) >> rest if signed else np.int32(top >> np.uint32(rest))
 
 
@@ -32,21 +32,26 @@ def run_integers(
     m, k = shape
     per, halves = 32 // bits, m // 8
     a_elements, b_elements = np.empty(m * k, np.int32), np.empty(COLUMNS * k, np.int32)
-    row, sums = np.empty(COLUMNS, np.int32), np.empty(m * COLUMNS, np.int32)
+    rows, sums = np.empty(COLUMNS * k, np.int32), np.empty(m * COLUMNS, np.int32)
+    a_at, b_at = np.empty(k, np.int64), np.empty(k, np.int64)
+    for q in range(k):
+        group, t, position = q // (4 * per), q % (4 * per) // per, q % per
+        a_at[q] = (group * halves * per + position) * 32 + t
+        b_at[q] = (group * per + position) * 32 + t
     for warp in range(active.shape[0]):
         if not active[warp]:
+            d[:, warp] = 0
             continue
-        unpack(a[:, warp], bits, a_signed, a_elements)
-        unpack(b[:, warp], bits, b_signed, b_elements)
+        unpack(a, warp, bits, a_signed, a_elements)
+        unpack(b, warp, bits, b_signed, b_elements)
         sums[:] = 0
         for q in range(k):
-            group, t, position = q // (4 * per), q % (4 * per) // per, q % per
-            y = (group * per + position) * 32 + t
             for column in range(COLUMNS):
-                row[column] = b_elements[y + 4 * column]
+                rows[q * COLUMNS + column] = b_elements[b_at[q] + 4 * column]
+        for q in range(k):
             for i in range(m):
-                z = ((group * halves + (i >> 3)) * per + position) * 32 + 4 * (i & 7) + t
-                multiply_add_row(a_elements[z], row, 0, sums, i * COLUMNS)
+                x = a_at[q] + 32 * per * (i >> 3) + 4 * (i & 7)
+                multiply_add_row(a_elements[x], rows, q * COLUMNS, sums, i * COLUMNS)
         for register in range(d.shape[0]):
             for lane in range(32):
                 total = np.int64(np.int32(c[register, warp, lane]))
@@ -68,6 +73,7 @@ def run_doubles(
     a_elements, b_elements = np.empty(m * k), np.empty(COLUMNS * k)
     for warp in range(active.shape[0]):
         if not active[warp]:
+            d[:, warp] = 0
             continue
         for words, elements in ((a, a_elements), (b, b_elements)):
             for pair in range(words.shape[0] // 2):
@@ -86,7 +92,7 @@ def run_doubles(
                     y = b_elements[(q >> 2) * 32 + 4 * column + (q & 3)]
                     total = fused_multiply_add(x, y, total)
                 value[0] = total
-                if total != total:
+                if np.isnan(total):
                     pattern[0] = np.uint64(0xFFF8000000000000)
                 d[2 * pair, warp, lane] = np.uint32(pattern[0] & np.uint64(0xFFFFFFFF))
                 d[2 * pair + 1, warp, lane] = np.uint32(pattern[0] >> np.uint64(32))

@@ -1,4 +1,4 @@
-"""Benchmarks: each prints a table of what it measured on this machine."""
+"""Reading, moving and checking: times on the largest config of each published workload."""
 
 import random
 import statistics
