@@ -253,7 +253,8 @@ def emulate_command(
         str | None, typer.Option("--blocks", help="Execute only these: 5 or 0-3,17 (linear indices).")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", help="Instructions a warp may execute before it counts as endless.")
+        int | None,
+        typer.Option("--budget", help="Instructions a warp may execute before it counts as endless."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -264,12 +265,23 @@ def emulate_command(
 
     chosen = workloads.get(workload)
     sizes = {**chosen.sizes, **_sizes(settings or [], set(chosen.sizes), chosen.name)}
-    configs = [chosen.config(config)] if config else [c for c in chosen.configs if chosen.supports(c, arch) is None]
+    configs = (
+        [chosen.config(config)] if config else [c for c in chosen.configs if chosen.supports(c, arch) is None]
+    )
     outcomes = []
     for one in configs:
         with _progress(f"{chosen.name} {one.name}", as_json) as advance:
             outcomes.append(
-                emulate(chosen, one, arch, sizes, seed, _ranges(blocks), budget or DEFAULT_BUDGET, progress=advance)
+                emulate(
+                    chosen,
+                    one,
+                    arch,
+                    sizes,
+                    seed,
+                    _ranges(blocks),
+                    budget or DEFAULT_BUDGET,
+                    progress=advance,
+                )
             )
     if not outcomes:
         raise CuasmrlError(f"{chosen.name} has no config for sm_{arch}; choose another chip")
@@ -288,7 +300,16 @@ def _print_outcomes(outcomes: "list[Outcome]") -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("config")
     table.add_column("output")
-    for column in ("blocks", "elements", "exact", "worst error", "of allowed", "warp instr.", "seconds", "lane instr./s"):
+    for column in (
+        "blocks",
+        "elements",
+        "exact",
+        "worst error",
+        "of allowed",
+        "warp instr.",
+        "seconds",
+        "lane instr./s",
+    ):
         table.add_column(column, justify="right")
     table.add_column("verdict")
     for o in outcomes:
@@ -337,7 +358,8 @@ def _ranges(text: str | None) -> list[int] | None:
 @app.command()
 def bench(
     what: Annotated[
-        str, typer.Argument(help="schedule: reading, moving, checking. emulator: beside Triton's interpreter.")
+        str,
+        typer.Argument(help="schedule: reading, moving, checking. emulator: beside Triton's interpreter."),
     ] = "schedule",
     as_json: Json = False,
 ) -> None:

@@ -42,7 +42,7 @@ class Lanes:
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         file, index = _split(name)
         values: list[Any] = getattr(self.registers, _FILES[file])
-        return np.broadcast_to(values[index], (1, 1, 32))[0, 0].copy()
+        return np.array(np.broadcast_to(values[index], (1, 1, 32))[0, 0])
 
     def one(self, name: str) -> int:
         """The value that all lanes share."""

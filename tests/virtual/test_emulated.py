@@ -45,6 +45,16 @@ def test_slices_and_strides() -> None:
     assert torch.equal(z, part)
 
 
+def test_two_slices_of_one_tensor_keep_their_alignment() -> None:
+    """Triton loads the second by 16 bytes at once, because its address is a multiple of 16."""
+    storage, z = torch.arange(600, dtype=torch.float32), torch.zeros(512)
+    x, y = storage[1:513], storage[4:516]
+    assert (x.data_ptr() % 16, y.data_ptr() % 16) == (4, 0)
+    with cuasmrl.virtual.active("a100"):
+        kernels.add[(1,)](x, y, z, 512, BLOCK=512)
+    assert torch.equal(z, x + y)
+
+
 def test_scalars_of_every_type() -> None:
     out = torch.zeros(5, dtype=torch.int64)
     with cuasmrl.virtual.active("a100"):

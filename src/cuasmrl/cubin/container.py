@@ -223,7 +223,9 @@ class Cubin:
             records=records,
             entry_points=tuple(self._functions.get(text.index, ())),
             has_relocations=any(s is not None and s.size for s in relocations),
-            stack_bytes=max(self._recorded("FRAME_SIZE", name) or 0, self._recorded("MIN_STACK_SIZE", name) or 0),
+            stack_bytes=max(
+                self._recorded("FRAME_SIZE", name) or 0, self._recorded("MIN_STACK_SIZE", name) or 0
+            ),
             file_records=self._file_records,
         )
         _check_offsets(kernel, where)

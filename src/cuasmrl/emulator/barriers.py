@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from cuasmrl.emulator.values import FALSE, LANES, TRUE, Mask
+from cuasmrl.emulator.values import FALSE, LANES, Mask
 
 
 @dataclass(slots=True)
@@ -99,12 +99,11 @@ class Barriers:
         """Per block: has everybody arrived whom the barrier waits for?"""
         if state.expected is None:
             missing = self._living() & ~state.arrived
-            anybody = np.broadcast_to(state.arrived, self.shape).any(axis=(1, 2), keepdims=True)
+            anybody = _any_thread(np.broadcast_to(state.arrived, self.shape))
             if not missing.any():
-                return anybody if anybody.shape[0] > 1 else TRUE
-            complete: Mask = ~np.broadcast_to(missing, self.shape).any(axis=(1, 2), keepdims=True)
-            return complete & anybody
-        warps = np.broadcast_to(state.arrived, self.shape).any(axis=2, keepdims=True)
+                return anybody
+            return ~_any_thread(np.broadcast_to(missing, self.shape)) & anybody
+        warps = np.logical_or.reduce(np.broadcast_to(state.arrived, self.shape), axis=2, keepdims=True)
         enough: Mask = warps.sum(axis=1, keepdims=True) * LANES >= state.expected
         return enough
 
@@ -116,3 +115,8 @@ class Barriers:
         elif state.reduction == "OR":
             votes = votes > 0
         self.result = np.where(done, votes, self.result).astype(np.uint32)
+
+
+def _any_thread(threads: Mask) -> Mask:
+    """Per block: is there any?"""
+    return np.logical_or.reduce(threads, axis=(1, 2), keepdims=True)

@@ -63,7 +63,7 @@ def divide(w: Warps, condition: Mask) -> tuple[Mask | None, Mask | None]:
 
 def lanes_of(bits: Value) -> Mask:
     """A 32-bit mask per warp as a set of threads."""
-    return (bits & _BITS) != 0
+    return np.not_equal(bits & _BITS, 0)
 
 
 def bits_of(lanes: Mask) -> Value:
@@ -151,7 +151,7 @@ def indirect(form: Form) -> Transfer:
 def _base(form: Form, operand: Operand) -> int:
     if operand.kind is Kind.IMMEDIATE and isinstance(operand.value, int):
         return form.instruction.address + WORD_BYTES + operand.value
-    if operand.kind is Kind.LABEL and operand.label in form.labels:
+    if operand.label is not None and operand.label in form.labels:
         return form.labels[operand.label]
     raise UnsupportedError(f"jumps relative to {operand.text}")
 

@@ -136,8 +136,8 @@ class Emulator:
                     else type(argument).__name__
                 )
                 raise CuasmrlError(
-                    f"Argument {parameter.ordinal} of kernel {self.kernel.name} takes {parameter.size} bytes, "
-                    f"got {what} of {given}."
+                    f"Argument {parameter.ordinal} of kernel {self.kernel.name} takes {parameter.size} "
+                    f"bytes, got {what} of {given}."
                 )
 
     def _parameters(self, launch: Launch, memory: GlobalMemory) -> bytes:

@@ -19,7 +19,7 @@ from cuasmrl.emulator.values import Value
 _ALIGNMENT = 512
 _FIRST_ADDRESS = 0x7_0000_0000
 _NULL_PAGE = 0x10000
-_WIDEST_UNIT = 8
+_WIDEST_ACCESS = 16
 
 
 @dataclass(slots=True)
@@ -27,12 +27,14 @@ class Region:
     """One stretch of memory that a kernel may touch."""
 
     base: int
-    host: int
+    """Virtual address of the first byte of `data`, aligned for every access."""
+    start: int
+    """Virtual address of the first byte of the caller."""
     data: npt.NDArray[np.uint8]
     writable: bool
     label: str
     owner: npt.NDArray[np.uint8]
-    """The caller's bytes; `data` is a copy of them where they are not aligned for words."""
+    """The caller's bytes; `data` is a copy of them where they are not aligned."""
 
     @property
     def limit(self) -> int:
@@ -45,7 +47,7 @@ class Region:
     def finish(self) -> None:
         """Give the caller what the kernel wrote."""
         if self.data is not self.owner and self.writable:
-            self.owner[:] = self.data
+            self.owner[:] = self.data[self.start - self.base :]
 
 
 class GlobalSpace:
@@ -77,18 +79,19 @@ class GlobalMemory:
 
     def __init__(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         self.regions = _place(arrays)
-        self._bases = [region.base for region in self.regions]
+        self._starts = [region.start for region in self.regions]
 
     def address_of(self, array: npt.NDArray[Any]) -> int:
         """The virtual address of an array's first element."""
         host = array.ctypes.data
         for region in self.regions:
-            if region.host <= host <= region.host + region.data.size:
-                return region.base + host - region.host
+            first = region.owner.ctypes.data
+            if first <= host <= first + region.owner.size:
+                return region.start + host - first
         raise KeyError("the array is not mapped")
 
     def region_at(self, address: int) -> Region | None:
-        k = bisect.bisect_right(self._bases, address) - 1
+        k = bisect.bisect_right(self._starts, address) - 1
         return self.regions[k] if k >= 0 and address < self.regions[k].limit else None
 
     def parts(self, address: Addresses, active: Flat, size: int, verb: str) -> list[tuple[Region, Flat]]:
@@ -101,12 +104,12 @@ class GlobalMemory:
                 raise _unmapped(int(address[first]), size, verb, self, first)
             if verb != "read" and not region.writable:
                 raise LaneFault(f"{region.label} is read-only but {verb} at {address[first]:#x}", first)
-            outside, misaligned = access.survey(address, active, region.base, region.limit, size)
+            outside, misaligned = access.survey(address, active, region.start, region.limit, size)
             if misaligned >= 0:
                 raise misaligned_fault("global", int(address[misaligned]), size, misaligned)
             if outside < 0:
                 return [*found, (region, active)]
-            those = access.inside(address, active, region.base, region.limit, size)
+            those = access.inside(address, active, region.start, region.limit, size)
             if not those[first]:
                 raise _unmapped(int(address[first]), size, verb, self, first)
             found.append((region, those))
@@ -124,12 +127,12 @@ def _unmapped(address: int, size: int, verb: str, memory: GlobalMemory, position
         return LaneFault(f"{size} bytes are {verb} at {address:#x} through a null pointer", position)
     nearest = min(
         memory.regions,
-        key=lambda region: min(abs(address - region.base), abs(address - region.limit)),
+        key=lambda region: min(abs(address - region.start), abs(address - region.limit)),
         default=None,
     )
     hint = "no buffer was passed"
-    if nearest is not None and address < nearest.base:
-        hint = f"{nearest.base - address} bytes before {nearest.label}"
+    if nearest is not None and address < nearest.start:
+        hint = f"{nearest.start - address} bytes before {nearest.label}"
     elif nearest is not None:
         hint = f"{address + size - nearest.limit} bytes past the end of {nearest.label}"
     return LaneFault(
@@ -154,8 +157,10 @@ def _place(arrays: dict[str, npt.NDArray[Any]]) -> list[Region]:
     regions, address = [], _FIRST_ADDRESS
     for start, end, label, writable in merged:
         owner = _bytes_at(start, end - start)
-        data = owner.copy() if start % _WIDEST_UNIT else owner
-        regions.append(Region(address, start, data, writable, label, owner))
+        # What the compiler was told about a pointer's alignment must hold at its virtual address too.
+        lead = start % _WIDEST_ACCESS
+        data = np.concatenate([np.zeros(lead, np.uint8), owner]) if lead else owner
+        regions.append(Region(address, address + lead, data, writable, label, owner))
         address = -(-(address + data.size + _ALIGNMENT) // _ALIGNMENT) * _ALIGNMENT
     return regions
 

@@ -227,7 +227,7 @@ class Recorder:
 
     def _table(self) -> dict[str, npt.NDArray[Any]]:
         def column(name: str, kind: type, width: int | None = None) -> npt.NDArray[Any]:
-            empty = np.zeros((0,) if width is None else (0, width), kind)
+            empty: npt.NDArray[Any] = np.zeros((0,) if width is None else (0, width), kind)
             return np.concatenate([empty, *(getattr(a, name) for a in self._accesses)]).astype(kind)
 
         instruction = np.repeat(

@@ -84,7 +84,7 @@ class Trace:
         """Addresses of the sectors that an access touches."""
         number = self.access_pattern[access]
         offsets = self.pattern_sectors[self.pattern_start[number] : self.pattern_start[number + 1]]
-        return self.access_base[access] + SECTOR_BYTES * offsets
+        return int(self.access_base[access]) + SECTOR_BYTES * offsets
 
     def save(self, path: str | Path) -> None:
         """Write the file whole or not at all: a zip of NumPy arrays."""
@@ -93,7 +93,8 @@ class Trace:
         header = json.dumps({"format": FORMAT, **asdict(self.header)}).encode()
         try:
             with scratch.open("wb") as file:
-                np.savez_compressed(file, header=np.frombuffer(header, np.uint8), **self._arrays())
+                arrays: dict[str, Any] = {"header": np.frombuffer(header, np.uint8), **self._arrays()}
+                np.savez_compressed(file, **arrays)
             scratch.replace(target)
         except OSError as error:
             scratch.unlink(missing_ok=True)

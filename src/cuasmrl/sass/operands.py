@@ -74,7 +74,7 @@ _PREFIXED = re.compile(
     r"(?P<sign>[-+~!]*)(?P<abs>\|?)(?P<body>[A-Z]+\d*)(?P<inner>(?:\.\w+)*)\|?(?P<outer>(?:\.\w+)*)$"
 )
 _BRACKETS = re.compile(
-    r"(?P<sign>[-~]?\|?)(?P<space>[a-z]*)(?P<groups>(?:\[[^\]]*\])+)\|?(?P<suffix>(?:\.\w+)*)$"
+    r"(?P<sign>[-~]?\|?)(?P<space>[a-z]*)(?P<groups>\[[^\]]*\](?: ?\[[^\]]*\])*)\|?(?P<suffix>(?:\.\w+)*)$"
 )
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _INTEGER = re.compile(r"-?(0x[0-9a-f]+|\d+)$")

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from cuasmrl.emulator.access import Addresses, Flat
 from cuasmrl.emulator.addresses import near
 from cuasmrl.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.emulator.forms import Form, Step
@@ -67,13 +68,13 @@ def _matrix_shape(form: Form) -> tuple[int, bool]:
     return int(form.choose("1", "2", "4", default="1")), transposed
 
 
-def _rows(w: Warps, form: Form, address: Value, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _rows(w: Warps, form: Form, address: Addresses, count: int) -> tuple[Addresses, Flat, Flat]:
     """Addresses of all lanes, the lanes whose address is used, and the warps that take part."""
     slab = w.machine.slab
     at = slab.flat(address)
     active = slab.active(w.active).reshape(-1, LANES)
-    warps = active.any(axis=1)
-    partial = warps & ~active.all(axis=1)
+    warps = np.logical_or.reduce(active, axis=1)
+    partial = warps & ~np.logical_and.reduce(active, axis=1)
     if partial.any():
         raise LaneFault(f"{form.opcode} needs all lanes of a warp", int(partial.argmax()) * LANES)
     named = np.zeros_like(active)
