@@ -39,7 +39,14 @@ class Run:
 class Emulator:
     """One kernel, decoded once and launched as often as wanted."""
 
-    def __init__(self, cubin: Cubin, kernel: str | None = None, chip: Chip | None = None) -> None:
+    def __init__(
+        self,
+        cubin: Cubin,
+        kernel: str | None = None,
+        chip: Chip | None = None,
+        listing: Listing | None = None,
+    ) -> None:
+        """`listing` saves disassembling what is already known, or executes another schedule of the kernel."""
         self.kernel: Kernel = cubin.kernel(kernel)
         self.chip = chip or chip_of_arch(self.kernel.arch)
         if self.kernel.has_relocations:
@@ -47,7 +54,7 @@ class Emulator:
                 f"Kernel {self.kernel.name} has relocations, which a linker must resolve first; "
                 "link it with nvlink or nvcc -dlink."
             )
-        self.listing: Listing = disassemble_kernel(cubin, self.kernel.name)
+        self.listing = listing or disassemble_kernel(cubin, self.kernel.name)
         self.program = load_program(self.listing)
         self._banks = read_banks(cubin, self.kernel)
 
@@ -60,7 +67,7 @@ class Emulator:
         header = Header(
             kernel=self.kernel.name,
             arch=self.kernel.arch,
-            code=code_digest(self.kernel.words),
+            code=code_digest(self.listing.kernel.words),
             grid=launch.grid,
             block=launch.block,
             registers=self.kernel.registers,

@@ -1,7 +1,7 @@
 """A schedule: the order of a kernel's instructions and their control bits. A value, with a digest."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cuasmrl.cubin import WORD_BYTES, Cubin
@@ -35,6 +35,15 @@ class Schedule:
     def moved(self) -> dict[int, int]:
         """Old code offset → new one, for the instructions that moved."""
         return {i * WORD_BYTES: p * WORD_BYTES for p, i in enumerate(self.order) if i != p}
+
+    def arranged(self) -> Listing:
+        """The listing in this order: what disassembling the new words would give, but for `.reuse` marks."""
+        code = self.listing.instructions
+        instructions = tuple(
+            replace(code[i], index=place, word=word, control=self.controls[i])
+            for place, (i, word) in enumerate(zip(self.order, self.words, strict=True))
+        )
+        return Listing(replace(self.listing.kernel, words=self.words), instructions)
 
     def apply(self, cubin: Cubin) -> Cubin:
         """The cubin with this schedule; everything else stays as it is, byte for byte."""

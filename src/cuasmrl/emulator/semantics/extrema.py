@@ -53,9 +53,6 @@ def extremum_of_sum(form: Form) -> Step:
 
 
 def _extremum_long(form: Form, kind: Any) -> Step:
-    if form.opcode == "IMNMX" and form.known(3) != 0:
-        # The last predicate would continue a comparison of longer numbers.
-        raise UnsupportedError("continued comparison")
     choose = _chooser(form, 2)
     a, b, write = form.long(0), form.long(1), form.result_long()
 
@@ -68,6 +65,9 @@ def _extremum_long(form: Form, kind: Any) -> Step:
 def _chooser(form: Form, k: int) -> ReadMask:
     if form.result_predicate(0) is not None or form.result_predicate(1) is not None:
         raise UnsupportedError("result predicate")
+    if len(form.sources) > k + 1 and form.known(k + 1) != 0:
+        # IMNMX has one more predicate on sm_120, which would continue a comparison of longer numbers.
+        raise UnsupportedError("continued comparison")
     return form.predicate(k)
 
 

@@ -58,7 +58,9 @@ def fused_multiply_add(form: Form) -> Step:
     reads = _operands(form, 3)
     if all(o.kind is Kind.IMMEDIATE or is_zero(o) for o in form.sources):
         # `HFMA2 R3, -RZ, RZ, 1.625, 0` loads a constant.
-        write, known = form.result(), function(*(_constant(read) for read in reads))
+        write = form.result()
+        with np.errstate(all="ignore"):
+            known = function(*(_constant(read) for read in reads))
         return lambda w: write(w, known)
     return form.compute(function, *reads)
 

@@ -8,7 +8,7 @@ import numpy as np
 from cuasmrl.emulator.faults import UnsupportedError
 from cuasmrl.emulator.forms import Form, Step
 from cuasmrl.emulator.semantics.registry import executes
-from cuasmrl.emulator.values import LANES, Array, Mask, Value
+from cuasmrl.emulator.values import LANES, Array, Mask, Value, constant
 from cuasmrl.emulator.warps import Warps
 
 _LANE = np.arange(LANES, dtype=np.int32).reshape(1, 1, LANES)
@@ -70,12 +70,9 @@ def shuffle(form: Form) -> Step:
     mode = form.choose("IDX", "UP", "DOWN", "BFLY")
     source, lane, clamp = form.integer(0), form.integer(1), form.integer(2)
     write, predicate = form.result(), form.result_predicate(0)
-    known = form.known(1), form.known(2)
-    fixed = (
-        _origin(mode, *(np.full((1, 1, 1), k, np.uint32) for k in known if k is not None))
-        if None not in known
-        else None
-    )
+    fixed = None
+    if form.known(1) is not None and form.known(2) is not None:
+        fixed = _origin(mode, constant(form.known(1) or 0), constant(form.known(2) or 0))
 
     def step(w: Warps) -> None:
         origin, inside = fixed or _origin(mode, lane(w), clamp(w))

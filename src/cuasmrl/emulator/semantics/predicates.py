@@ -95,7 +95,7 @@ def pack_predicates(form: Form) -> Step:
     shift = np.uint32(8 * _byte(form.choose("B1", "B2", "B3", default="B0")))
     kept = ~(np.uint32(mask) << shift)
     reads = [(mask_reader(parse_operand(f"{file}{i}")), np.uint32(i) + shift) for i in chosen]
-    keeps = form.known(1) != 0
+    keeps, write = form.known(1) != 0, form.result()
 
     def step(w: Warps) -> None:
         value = base(w) & kept if keeps else ZERO
@@ -103,7 +103,6 @@ def pack_predicates(form: Form) -> Step:
             value = value | (read(w).astype(np.uint32) << place)
         write(w, value)
 
-    write = form.result()
     return step
 
 
@@ -118,7 +117,7 @@ def unpack_predicates(form: Form) -> Step:
     if destination.kind is not Kind.ALL_PREDICATES:
         raise UnsupportedError(f"operand {destination.text}")
     file = _all_predicates(destination.text)
-    (read,) = (form.registers(0, 1),)
+    read = form.registers(0, 1)
     writes: list[tuple[WriteMask | None, np.uint32]] = [
         (mask_writer(parse_operand(f"{file}{i}")), np.uint32(1 << i + 8 * byte))
         for i in _selected(form.immediate(1))
