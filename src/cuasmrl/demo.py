@@ -4,18 +4,22 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 
 from cuasmrl import workloads
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.cubin import Cubin
+from cuasmrl.emulator import Emulator
 from cuasmrl.lint import lint
 from cuasmrl.sass import Hazard, Listing, disassemble
 from cuasmrl.schedule import Block, Board, Schedule
+from cuasmrl.workloads import BuiltKernel, Workload
 
 WORKLOAD, CONFIG, ARCH = "gemm_leaky_relu", "m128n128k32_w4_s3", 80
 _MOVES = 300
 _SHOWN = 12
+_SIZES = {"M": 256, "N": 256, "K": 512}
 
 
 def run(console: Console, folder: Path, seed: int = 0) -> None:
@@ -66,11 +70,29 @@ def run(console: Console, folder: Path, seed: int = 0) -> None:
     candidate.save(folder / "rescheduled.cubin")
     console.print(f"   try: cuasmrl check {folder}/original.cubin {folder}/rescheduled.cubin", markup=False)
 
-    console.print("\n7. One stall count shortened below what the hardware needs:")
+    same, size = _same_results(workload, built, cubin, candidate)
+    verdict = "the same bits" if same else "DIFFERENT results"
+    console.print(f"\n7. Both executed on the virtual GPU ({size}): {verdict}", markup=False)
+
+    console.print("\n8. One stall count shortened below what the hardware needs:")
     try:
         checker.check(_broken(listing, schedule, board).apply(cubin))
     except Refusal as refusal:
         console.print(f"   refused: {refusal}", markup=False)
+
+
+def _same_results(
+    workload: Workload, built: BuiltKernel, original: Cubin, candidate: Cubin
+) -> tuple[bool, str]:
+    """Run both cubins on the same inputs; the size in words for the reader."""
+    results = []
+    for cubin in (original, Cubin.parse(candidate.data)):
+        inputs = workload.inputs(_SIZES, seed=0)
+        Emulator(cubin, built.kernel).run(workload.launch(built, inputs, _SIZES))
+        results.append(
+            b"".join(np.asarray(inputs[name]).tobytes() for name in workload.reference(inputs, _SIZES))
+        )
+    return results[0] == results[1], ", ".join(f"{name} = {size}" for name, size in _SIZES.items())
 
 
 def _main_loop(board: Board) -> Block:

@@ -5,13 +5,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from cuasmrl.checker import Checker
 from cuasmrl.cubin import Cubin
 from cuasmrl.emulator import Emulator
 from cuasmrl.sass import disassemble
 from cuasmrl.schedule import Board, Schedule
-from cuasmrl.workloads import Config, Workload
+from cuasmrl.workloads import BuiltKernel, Config, Workload
 from cuasmrl.workloads.model import Sizes
 from tests.schedule.campaign import random_move
 
@@ -59,7 +60,9 @@ def _displaced(schedule: Schedule) -> int:
     return sum(place != index for place, index in enumerate(schedule.order))
 
 
-def _outputs(emulator, workload, built, sizes, seed):  # type: ignore[no-untyped-def]
+def _outputs(
+    emulator: Emulator, workload: Workload, built: BuiltKernel, sizes: Sizes, seed: int
+) -> dict[str, npt.NDArray[np.uint8]]:
     """The bits of every output buffer after a run on fresh inputs."""
     inputs = workload.inputs(sizes, seed)
     names = workload.reference(inputs, sizes).keys()

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba.extending import intrinsic
 
 from cuasmrl.emulator.values import Array
