@@ -11,6 +11,8 @@ from cuasmrl.emulator.warps import Warps
 
 @executes("MOV", "UMOV")
 def move(form: Form) -> Step:
+    # .SPILL marks a uniform register put aside in a general one.
+    form.ignore("SPILL")
     if form.operand(0).negated or form.operand(0).inverted:
         raise UnsupportedError("sign of a move")
     if len(form.sources) > 1 and form.immediate(1) != 0xF:
