@@ -44,7 +44,8 @@ def rounded(number: Fraction, kind: Format, mode: str = "RN") -> float:
     whole += up
     sign = 1 if number > 0 else -1
     if whole * Fraction(2) ** unit > kind.maximum:
-        return sign * (inf if up or mode == "RN" else float(kind.maximum))
+        endless = mode in ("RN", "RM" if number < 0 else "RP")
+        return sign * (inf if endless else float(kind.maximum))
     return sign * ldexp(whole, unit)
 
 

@@ -40,7 +40,9 @@ def test_arithmetic_rounds_once(a: list[float], b: list[float], c: list[float], 
         "DFMA{} R6, R0, R2, R4": [fused(p, q, r) for p, q, r in zip(a, b, c, strict=True)],
     }
     for text, exact in cases.items():
-        after = execute(text.format("" if mode == "RN" else f".{mode}"), R0_double=x, R2_double=y, R4_double=z)
+        after = execute(
+            text.format("" if mode == "RN" else f".{mode}"), R0_double=x, R2_double=y, R4_double=z
+        )
         for found, number in zip(doubles(after, "R6"), exact, strict=True):
             assert number is not None
             assert found == rounded(number, DOUBLE, mode)
@@ -68,6 +70,8 @@ def test_signs_and_immediates() -> None:
     assert execute("DADD.RM R2, R2, -R4", R2_double=3.0, R4_double=3.0).long("R2") == 1 << 63
 
 
-@pytest.mark.parametrize("text", ["DADD R6, R0, R2", "DMUL R6, R0, R2", "DFMA R6, R0, R2, R2", "DADD.RZ R6, R0, R2"])
+@pytest.mark.parametrize(
+    "text", ["DADD R6, R0, R2", "DMUL R6, R0, R2", "DFMA R6, R0, R2, R2", "DADD.RZ R6, R0, R2"]
+)
 def test_there_is_one_nan(text: str) -> None:
     assert execute(text, R0_double=nan, R2_double=1.0).long("R6") == NAN

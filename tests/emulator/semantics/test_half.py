@@ -1,6 +1,7 @@
 """HADD2, HMUL2, HFMA2, HMNMX2, HSET2, HSETP2."""
 
 from math import isinf, isnan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from tests.emulator.execute import execute
 from tests.emulator.semantics.exact import BFLOAT, HALF, Format, fused, rounded
 
 words = st.lists(
-    st.integers(0, 2**32 - 1) | st.sampled_from([0x3C01_0400, 0x0001_8001, 0x7BFF_FBFF, 0x1400_13FF, 0x3555_B555]),
+    st.integers(0, 2**32 - 1)
+    | st.sampled_from([0x3C01_0400, 0x0001_8001, 0x7BFF_FBFF, 0x1400_13FF, 0x3555_B555]),
     min_size=32,
     max_size=32,
 )
@@ -52,20 +54,12 @@ def test_arithmetic_rounds_once(a: list[int], b: list[int], c: list[int], kind: 
                 assert value == rounded(number, kind)
 
 
-@pytest.mark.parametrize("tiny", [2.0**-100, -(2.0**-100)])
-def test_bfloat_ties_are_decided_by_the_smallest_addend(tiny: float) -> None:
-    # 257/256 * 257/256 lies between; 1 + 2**-8 is a tie that only the addend decides, far below float64's end.
-    one, half_unit = 0x3F80, 0x3B80  # 2**-8
-    addend = int(np.float32(tiny).view(np.uint32)) >> 16
-    word = execute("HFMA2.BF16_V2 R1, R2, R3, R4", arch=90, R2=one, R3=half_unit, R4=one).one("R1") & 0xFFFF
-    assert word == one  # tie to even
-    # The product 3 * 43 = 129 = 128 + 1 is a tie at 8 bits: 10000001 needs 8 bits, times 2 is exact; use 257.
-    product = execute("HFMA2.BF16_V2 R1, R2, R3, R4", arch=90, R2=0x4040, R3=0x42AB, R4=addend).one("R1") & 0xFFFF
-    # 3 * 85.5 = 256.5: between 256 and 258, nearer to 256 whatever the addend.
-    assert product == 0x4380
-    # 1.5 * 171 = 256.5 likewise, and 17 * 15.125 = 257.125; 257 = 16.0625 * 16 is the tie.
-    tie = execute("HFMA2.BF16_V2 R1, R2, R3, R4", arch=90, R2=0x4380, R3=0x3F80, R4=0x3F80).one("R1") & 0xFFFF
-    assert tie == 0x4380  # 256 + 1: tie to even
+@pytest.mark.parametrize(("addend", "expected"), [(0.0, 260), (2.0**-100, 260), (-(2.0**-100), 258)])
+def test_an_addend_beyond_float64_decides_a_tie(addend: float, expected: float) -> None:
+    # 7 * 37 = 259 lies in the middle between two bfloat16 numbers.
+    tiny = int(np.float32(addend).view(np.uint32)) >> 16
+    after = execute("HFMA2.BF16_V2 R1, R2, R3, R4", arch=90, R2=0x40E0, R3=0x4214, R4=tiny)
+    assert values(after["R1"][:1], BFLOAT) == [expected, 0]
 
 
 def test_fused_differs_from_two_roundings() -> None:
@@ -77,9 +71,10 @@ def test_fused_differs_from_two_roundings() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("HFMA2.MMA R1, -RZ, RZ, 1.625, 0", 0x3E80_0000), ("HFMA2.MMA R1, -RZ, RZ, 0, 1.1920928955078125e-07", 2),
+    [("HFMA2.MMA R1, -RZ, RZ, 1.625, 0", 0x3E80_0000),
+     ("HFMA2.MMA R1, -RZ, RZ, 0, 1.1920928955078125e-07", 2),
      ("HFMA2.MMA R1, -RZ, RZ, -INF , -INF ", 0xFC00_FC00), ("HFMA2 R1, -RZ, RZ, 0, 0", 0),
-     ("HFMA2 R1, -RZ, RZ, 0.5078125, -0", 0x3810_8000)],
+     ("HFMA2 R1, -RZ, RZ, -0.0 , 1", 0x8000_3C00)],
 )  # fmt: skip
 def test_constants_are_loaded_with_it(text: str, expected: int) -> None:
     assert execute(text).one("R1") == expected
@@ -130,7 +125,9 @@ def test_modifiers() -> None:
     assert unpack(execute("HADD2.SAT R1, R2, R3", R2=pack(2, -1), R3=pack(0, 0.5)).one("R1")) == (1, 0)
     assert execute("HADD2.SAT R1, R2, RZ", R2=0x7FFF_3800).one("R1") == 0x0000_3800
     assert execute("HFMA2.RELU R1, R2, 1, 1, RZ", R2=0xBC00_7E00).one("R1") == 0x0000_7FFF
-    assert execute("HFMA2.BF16_V2.RELU R1, R2, R3, RZ", R2=0xBF80_4000, R3=0x3F80_3F80).one("R1") == 0x0000_4000
+    assert (
+        execute("HFMA2.BF16_V2.RELU R1, R2, R3, RZ", R2=0xBF80_4000, R3=0x3F80_3F80).one("R1") == 0x0000_4000
+    )
 
 
 def test_extrema() -> None:
@@ -144,7 +141,7 @@ def test_extrema() -> None:
 
 
 def test_comparisons() -> None:
-    pair = {"R2": pack(1, 5), "R3": pack(2, 4)}
+    pair: dict[str, Any] = {"R2": pack(1, 5), "R3": pack(2, 4)}
     assert execute("HSET2.BF.GT.AND R1, R2, R3, PT", **pair).one("R1") == 0x0000_3C00
     assert execute("HSET2.LE.AND R1, R2, R3, PT", **pair).one("R1") == 0xFFFF_0000
     assert execute("HSET2.BF.BF16_V2.GT.AND R1, R2, R3, PT", arch=90, **pair).one("R1") == 0x0000_3F80

@@ -51,7 +51,10 @@ def test_ftz_and_magnitudes() -> None:
 
 def test_lanes_differ_and_inactive_ones_keep_theirs() -> None:
     after = execute(
-        "FSETP.GT.AND P0, PT, R2, RZ, PT", R2=[0x3F80_0000, 0] * 16, P0=True, active=[True] * 16 + [False] * 16
+        "FSETP.GT.AND P0, PT, R2, RZ, PT",
+        R2=[0x3F80_0000, 0] * 16,
+        P0=True,
+        active=[True] * 16 + [False] * 16,
     )
     assert list(after["P0"]) == [True, False] * 8 + [True] * 16
 
@@ -69,7 +72,14 @@ def test_uniform() -> None:
 
 @pytest.mark.parametrize(
     ("a", "b", "least", "most"),
-    [(1.0, 2.0, 1, 0), (2.0, 1.0, 0, 1), (nan, 1.0, 0, 0), (1.0, nan, 1, 1), (-0.0, 0.0, 1, 0), (0.0, -0.0, 0, 1)],
+    [
+        (1.0, 2.0, 1, 0),
+        (2.0, 1.0, 0, 1),
+        (nan, 1.0, 0, 0),
+        (1.0, nan, 1, 1),
+        (-0.0, 0.0, 1, 0),
+        (0.0, -0.0, 0, 1),
+    ],
 )
 def test_choice_of_the_extremum_of_doubles(a: float, b: float, least: int, most: int) -> None:
     for name, expected in (("MIN", least), ("MAX", most)):
@@ -85,7 +95,15 @@ def test_doubles_with_magnitude() -> None:
 
 @pytest.mark.parametrize(
     ("a", "b"),
-    [(1.0, 0.0), (1.0, inf), (nan, 1.0), (1.0, 2.0**127), (2.0**100, 2.0**-100), (2.0**-100, 2.0**100), (1e-40, 1.0)],
+    [
+        (1.0, 0.0),
+        (1.0, inf),
+        (nan, 1.0),
+        (1.0, 2.0**127),
+        (2.0**100, 2.0**-100),
+        (2.0**-100, 2.0**100),
+        (1e-40, 1.0),
+    ],
 )
 def test_divisions_that_need_care(a: float, b: float) -> None:
     assert execute("FCHK P0, R2, R3", R2=a, R3=b).one("P0") == 1

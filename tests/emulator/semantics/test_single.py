@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import copysign, inf, isnan, nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,13 @@ def test_rounding_down_a_zero_sum_is_negative() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["FADD R1, R2, R3", "FMUL R1, R2, R3", "FFMA R1, R2, R3, R3", "FADD.RZ R1, R2, R3", "FADD.FTZ R1, R2, R3"],
+    [
+        "FADD R1, R2, R3",
+        "FMUL R1, R2, R3",
+        "FFMA R1, R2, R3, R3",
+        "FADD.RZ R1, R2, R3",
+        "FADD.FTZ R1, R2, R3",
+    ],
 )
 @pytest.mark.parametrize("bits", [0x7FC0_0000, 0xFFC1_2345, 0x7F80_0001])
 def test_there_is_one_nan(text: str, bits: int) -> None:
@@ -115,9 +122,9 @@ def test_operand_signs_and_constants() -> None:
     assert execute("FADD R1, -R2, |R3|", R2=1.0, R3=-5.0).single("R1") == 4
     assert execute("FADD R1, -|R2|, c[0x0][0x160]", R2=-1.0, constants={0x160: 0x4000_0000}).single("R1") == 1
     assert execute("FMUL R1, R2, UR4", R2=3.0, UR4=2.0).single("R1") == 6
-    assert execute("FFMA.FTZ R1, R2, -R3, 0.14084610342979431152", R2=0.0, R3=1.0).single("R1") == pytest.approx(
-        0.1408461
-    )
+    assert execute("FFMA.FTZ R1, R2, -R3, 0.14084610342979431152", R2=0.0, R3=1.0).single(
+        "R1"
+    ) == pytest.approx(0.1408461)
 
 
 def test_uniform_twins() -> None:
@@ -168,7 +175,7 @@ def test_select_passes_bits() -> None:
 
 
 def test_packed_singles() -> None:
-    halves = {"R2": 1.0, "R3": 2.0, "R4": 10.0, "R5": 20.0}
+    halves: dict[str, Any] = {"R2": 1.0, "R3": 2.0, "R4": 10.0, "R5": 20.0}
     after = execute("FADD2 R2, R2.F32x2.HI_LO, -R4.F32", arch=100, **halves)
     assert (after.single("R2"), after.single("R3")) == (-9, -8)
     after = execute("FMUL2 R6, R4.F32x2.HI_LO, 0.5", arch=100, **halves)
@@ -188,9 +195,10 @@ def test_singles_with_halves() -> None:
     assert execute("FHFMA R1, R2.H1, R2.H1, R3", arch=120, R2=register, R3=0.5).single("R1") == 4.5
     assert execute("FHFMA R1, |R2|, R2.H1, RZ", arch=120, R2=register).single("R1") == -2
     assert execute("FHADD.BF16.SAT R1, R2, R3", arch=120, R2=0x3F00, R3=0.25).single("R1") == 0.75
-    assert execute("FHFMA.BF16.RZ R1, R2.H1, R2.H1, R3", arch=120, R2=0x4040_0000, R3=-(2.0**-40)).one(
-        "R1"
-    ) == int(np.float32(9).view(np.uint32)) - 1
+    assert (
+        execute("FHFMA.BF16.RZ R1, R2.H1, R2.H1, R3", arch=120, R2=0x4040_0000, R3=-(2.0**-40)).one("R1")
+        == int(np.float32(9).view(np.uint32)) - 1
+    )
 
 
 @pytest.mark.parametrize(

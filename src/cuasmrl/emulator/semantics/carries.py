@@ -46,9 +46,11 @@ def total_with_carries(
 
 def one_and_two(carries: Sequence[Mask]) -> tuple[Mask, Mask]:
     """Is there a carry; is there a second one?"""
-    one = two = FALSE
-    for carry in carries:
-        two = two | (one & carry)
+    one, *others = carries or [FALSE]
+    two = FALSE
+    for carry in others:
+        both = one & carry
+        two = both if two is FALSE else two | both
         one = one | carry
     return one, two
 

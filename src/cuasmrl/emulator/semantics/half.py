@@ -5,6 +5,7 @@ in their places where nothing is written. A number is written as two, the upper 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -16,9 +17,7 @@ from cuasmrl.emulator.semantics.relations import combination_of, relation_of
 from cuasmrl.emulator.semantics.rounding import (
     Halves,
     add_to_odd,
-    bfloat,
     flush_halves,
-    from_bfloat,
     single_bits,
 )
 from cuasmrl.emulator.semantics.ufuncs import fused_halves, larger, smaller, widen_half
@@ -54,15 +53,14 @@ def multiply(form: Form) -> Step:
 @executes("HFMA2")
 def fused_multiply_add(form: Form) -> Step:
     form.ignore("MMA")  # where it is executed
-    function = _fused(form)
     reads = _operands(form, 3)
     if all(o.kind is Kind.IMMEDIATE or is_zero(o) for o in form.sources):
         # `HFMA2 R3, -RZ, RZ, 1.625, 0` loads a constant.
-        write = form.result()
+        write, function = form.result(), _fused(form, compiled=False)
         with np.errstate(all="ignore"):
             known = function(*(_constant(read) for read in reads))
         return lambda w: write(w, known)
-    return form.compute(function, *reads)
+    return form.compute(_fused(form), *reads)
 
 
 @executes("HMNMX2")
@@ -141,11 +139,11 @@ def _format(form: Form) -> Format:
     return BF16 if form.has("BF16_V2") else FP16
 
 
-def _fused(form: Form) -> Callable[[Value, Value, Value], Value]:
+def _fused(form: Form, compiled: bool = True) -> Callable[[Value, Value, Value], Value]:
     """a * b + c for both halves, with one rounding and what the modifiers ask for."""
     kind, ftz = _format(form), form.has("FTZ")
     clamp = form.choose("SAT", "RELU", default="")
-    fuse = fused_halves if kind is FP16 else _fused_bfloats
+    fuse = fused_halves if kind is FP16 and compiled else partial(_fuse, kind)
     if not ftz and not clamp:
         return fuse
 
@@ -170,9 +168,9 @@ def _clamped(bits: Halves, kind: Format, clamp: str) -> Halves:
     return np.where(number >= 1, np.uint16(kind.one), np.where(number > 0, bits, zero))
 
 
-def _fused_bfloats(a: Value, b: Value, c: Value) -> Value:
-    x, y, z = (from_bfloat(elements(o)).astype(np.float64) for o in (a, b, c))
-    return packed(bfloat(add_to_odd(x * y, z)))
+def _fuse(kind: Format, a: Value, b: Value, c: Value) -> Value:
+    x, y, z = (kind.widen(elements(o)).astype(np.float64) for o in (a, b, c))
+    return packed(kind.narrow(add_to_odd(x * y, z)))
 
 
 def _comparison(form: Form) -> Callable[[Warps], Mask]:

@@ -96,14 +96,14 @@ def boolean(
     """
     if not 0 <= table < 256:
         raise UnsupportedError(f"truth table {table:#x}")
-    variables, size = list(range(3)), 3
-    for k in (2, 1, 0):
-        without, with_it = _cofactors(table, size, variables.index(k))
-        fixed = known[k]
-        if fixed is not None or without == with_it:
-            table = with_it if fixed else without
+    variables = [0, 1, 2]
+    # Known operands first: only then does it show which of the others matter.
+    for k in sorted(variables, key=lambda k: known[k] is None):
+        without, with_it = _cofactors(table, len(variables), variables.index(k))
+        if known[k] is not None or without == with_it:
+            table = with_it if known[k] else without
             variables.remove(k)
-            size -= 1
+    size = len(variables)
     if size == 0:
         value = ones if table else zero
         return (lambda: value), ()

@@ -58,9 +58,13 @@ _from_half = intrinsic(_from_half_type)
 
 
 def _ufunc(signature: str, function: Callable[..., Any]) -> Loop:
-    loop: Loop = numba.vectorize([signature], cache=True)(function)
+    """Made on first use: compiling takes a fifth of a second, loading what an earlier run compiled half."""
+    loop: Loop | None = None
 
     def call(*operands: Array) -> Array:
+        nonlocal loop
+        if loop is None:
+            loop = _compiled(signature, function)
         sizes = [operand.size for operand in operands]
         if 1 in sizes and max(sizes) >= _WORTH_COPYING:
             like = operands[sizes.index(max(sizes))]
@@ -68,6 +72,11 @@ def _ufunc(signature: str, function: Callable[..., Any]) -> Loop:
         return loop(*operands)
 
     return call
+
+
+def _compiled(signature: str, function: Callable[..., Any]) -> Loop:
+    loop: Loop = numba.vectorize([signature], cache=True)(function)
+    return loop
 
 
 def _dense(operand: Array, like: Array) -> Array:
