@@ -9,9 +9,10 @@ import numpy as np
 
 from cuasmrl.cubin import WORD_BYTES
 from cuasmrl.emulator.faults import UnsupportedError
-from cuasmrl.emulator.forms import Form, ReadMask, Step, mask_reader
+from cuasmrl.emulator.forms import Form, Read, ReadMask, Step, mask_reader
+from cuasmrl.emulator.semantics.lanes import packed
 from cuasmrl.emulator.semantics.registry import executes
-from cuasmrl.emulator.values import LANES, TRUE, Mask, Value, join
+from cuasmrl.emulator.values import TRUE, ZERO, Mask, constant, join
 from cuasmrl.emulator.warps import Warps
 from cuasmrl.sass import File, Kind, Operand
 
@@ -22,7 +23,7 @@ Transfer: TypeAlias = "Callable[[Machine, Warps], None]"
 """Sends every thread of a group on: to another segment, into a waiting room, or out of the kernel."""
 
 _TRANSFERS: dict[str, Callable[[Form], Transfer]] = {}
-_BITS = np.uint32(1) << np.arange(LANES, dtype=np.uint32).reshape(1, 1, LANES)
+_EVERYBODY = constant(0xFFFF_FFFF)
 
 
 def transfers(*opcodes: str) -> Callable[[Callable[[Form], Transfer]], Callable[[Form], Transfer]]:
@@ -61,17 +62,6 @@ def divide(w: Warps, condition: Mask) -> tuple[Mask | None, Mask | None]:
     return (taken, rest) if rest.any() else (w.active, None)
 
 
-def lanes_of(bits: Value) -> Mask:
-    """A 32-bit mask per warp as a set of threads."""
-    return np.not_equal(bits & _BITS, 0)
-
-
-def bits_of(lanes: Mask) -> Value:
-    """A set of threads as a 32-bit mask per warp."""
-    full = np.broadcast_to(lanes, (*lanes.shape[:2], LANES))
-    return np.bitwise_or.reduce(np.where(full, _BITS, np.uint32(0)), axis=2, keepdims=True)
-
-
 def _condition(form: Form) -> ReadMask:
     """The guard of a control instruction and the predicates among its operands."""
     guard = form.instruction.guard
@@ -100,6 +90,8 @@ def _target(form: Form) -> int:
 def branch(form: Form) -> Transfer:
     form.ignore("U")
     condition, target, following = _condition(form), _target(form), form.instruction.index + 1
+    if form.has("CONV") or form.has("DIV"):
+        condition = _convergence(form, condition)
 
     def transfer(machine: Machine, w: Warps) -> None:
         taken, rest = divide(w, condition(w))
@@ -109,6 +101,20 @@ def branch(form: Form) -> Transfer:
             machine.go(following, rest)
 
     return transfer
+
+
+def _convergence(form: Form, guard: ReadMask) -> ReadMask:
+    """.CONV: all lanes of a mask are here; .DIV: one of them is elsewhere. Without a mask, of the warp."""
+    positions = [k for k, o in enumerate(form.sources) if o.kind is Kind.REGISTER and not o.is_predicate]
+    expected = form.integer(positions[0]) if positions else (lambda w: _EVERYBODY)
+    diverged = form.has("DIV")
+
+    def condition(w: Warps) -> Mask:
+        missing = expected(w) & packed(w.machine.living) & ~packed(w.active)
+        taken: Mask = (missing != 0) == diverged
+        return guard(w) & taken
+
+    return condition
 
 
 @transfers("CALL")
@@ -192,19 +198,44 @@ def warp_sync(form: Form) -> Transfer:
     """Wait for the lanes in a mask."""
     following = form.instruction.index + 1
     condition = _condition(form)
-    if form.has("ALL"):
-        lanes: Callable[[Warps], Mask] = lambda w: TRUE  # noqa: E731
-    else:
-        bits = form.integer(len(form.sources) - 1)
-        lanes = lambda w: lanes_of(bits(w))  # noqa: E731
+    exclusive = form.has("EXCLUSIVE")
+    masks = _masks(form)
+    leave_to = _target(form) if form.has("COLLECTIVE") else None
 
     def transfer(machine: Machine, w: Warps) -> None:
         taken, rest = divide(w, condition(w))
         if rest is not None:
             machine.go(following, rest)
-        if taken is not None:
-            expected = lanes(w)
-            machine.meet(following, taken, lambda: expected)
+        if taken is None:
+            return
+        if leave_to is not None:
+            machine.collect(following, taken, masks(w), leave_to)
+        else:
+            machine.meet(following, taken, lambda: masks(w), exclusive)
+
+    return transfer
+
+
+def _masks(form: Form) -> Read:
+    """Whom each lane waits for. A register is read while it waits, when nobody can change it any more."""
+    if form.has("ALL"):
+        return lambda w: _EVERYBODY
+    position = next(
+        (k for k, o in enumerate(form.sources) if o.kind is not Kind.LABEL and not o.is_predicate), -1
+    )
+    register = form.operand(position).register
+    if register is not None and register.file is File.UR:
+        raise UnsupportedError("takes its mask from a uniform register")
+    return form.integer(position)
+
+
+@transfers("ENDCOLLECTIVE")
+def end_collective(form: Form) -> Transfer:
+    """Back to where each lane came from."""
+
+    def transfer(machine: Machine, w: Warps) -> None:
+        for target, threads in machine.collectives.returns(w.active):
+            machine.go(target, threads)
 
     return transfer
 
@@ -245,7 +276,7 @@ def open_region(form: Form) -> Step:
             form.operand(k)
 
     def step(w: Warps) -> None:
-        w.set_barrier(index, w.active)
+        w.set_barrier(index, packed(w.active))
 
     return step
 
@@ -259,7 +290,7 @@ def leave_region(form: Form) -> Step:
 
     def step(w: Warps) -> None:
         barriers = w.registers.barriers
-        barriers[index] = barriers[index] & ~(w.active & condition(w))
+        barriers[index] = barriers[index] & ~packed(w.active & condition(w))
         w.machine.release()
 
     return step
@@ -274,18 +305,13 @@ def move_barrier(form: Form) -> Step:
     if target.register is not None and target.register.file is File.B:
         index, bits = _barrier_register(target), form.integer(0)
 
-        def to_barrier(w: Warps) -> None:
-            # Every lane holds the mask of its warp.
-            mine = bits(w)
-            w.set_barrier(index, lanes_of(mine[:, :, :1]))
-
-        return to_barrier
+        return lambda w: w.set_barrier(index, bits(w))
     index, write = _barrier_register(source), form.result()
 
     def from_barrier(w: Warps) -> None:
-        write(w, bits_of(w.registers.barriers[index]))
+        write(w, w.registers.barriers[index])
         if clear:
-            w.set_barrier(index, ~TRUE)
+            w.set_barrier(index, ZERO)
 
     return from_barrier
 

@@ -17,6 +17,7 @@ from cuasmrl.emulator.constants import Constants
 from cuasmrl.emulator.faults import Fault, LaneFault
 from cuasmrl.emulator.global_memory import GlobalMemory, GlobalSpace
 from cuasmrl.emulator.local_memory import LocalMemory
+from cuasmrl.emulator.meetings import Collectives, Meeting
 from cuasmrl.emulator.program import Program, Segment
 from cuasmrl.emulator.recorder import Recorder
 from cuasmrl.emulator.shared_memory import SharedMemory
@@ -71,7 +72,8 @@ class Machine:
         self.warp_instructions = 0
         self.lane_instructions = 0
         self._ready: dict[int, Mask] = {0: self.living}
-        self._parked: dict[int, tuple[Mask, Callable[[], Mask]]] = {}
+        self._parked: dict[int, Meeting] = {}
+        self.collectives = Collectives()
         self._turn = 0
 
     # what instructions ask for
@@ -105,30 +107,44 @@ class Machine:
             self.living = self.living & ~threads
         self.release()
 
-    def meet(self, index: int, threads: Mask, expected: Callable[[], Mask]) -> None:
-        """Wait until all expected living lanes of a warp are here, then go on at an instruction."""
+    def meet(self, index: int, threads: Mask, masks: Callable[[], Value], exclusive: bool = False) -> None:
+        """Wait until all living lanes of each lane's mask are here, then go on at an instruction."""
         parked = self._parked.get(index)
-        self._parked[index] = (threads if parked is None else parked[0] | threads, expected)
+        everybody = threads if parked is None else parked.threads | threads
+        self._parked[index] = Meeting(everybody, masks, exclusive)
         self._release_parked([index])
+
+    def collect(self, index: int, threads: Mask, masks: Value, leave_to: int) -> None:
+        """Wait for all living lanes of a mask at whichever collective they come to."""
+        self.collectives.enter(np.broadcast_to(threads, self.shape), masks, index, leave_to)
+        self._release_collectives()
 
     def release(self) -> None:
         """Somebody has left: see who need not wait any longer."""
         self._release_parked(list(self._parked))
+        self._release_collectives()
         self.barriers.release()
+
+    def _release_collectives(self) -> None:
+        for index, threads in self.collectives.release(self.living):
+            self.go(index, threads)
 
     def _release_parked(self, indices: Iterable[int]) -> None:
         for index in indices:
-            threads, expected = self._parked[index]
-            missing = expected() & self.living & ~threads
-            if not missing.any():
-                del self._parked[index]
-                self.go(index, threads)
+            meeting = self._parked[index]
+            released = meeting.complete(self.living)
+            if meeting.exclusive:
+                busy = self._ready.get(index, FALSE)
+                released = meeting.first_mask(released) & ~_any_lane(busy)
+            if not released.any():
                 continue
-            waiting = np.broadcast_to(missing, self.shape).any(axis=2, keepdims=True)
-            released = threads & ~waiting
-            if released.any():
-                self._parked[index] = (threads & waiting, expected)
-                self.go(index, released)
+            if released is meeting.threads:
+                del self._parked[index]
+            else:
+                meeting.threads = meeting.threads & ~released
+                if not meeting.threads.any():
+                    del self._parked[index]
+            self.go(index, released)
 
     # the loop
 
@@ -138,8 +154,8 @@ class Machine:
         with np.errstate(all="ignore"):
             while self._ready:
                 self._execute(self._next())
-        if self._parked or self.barriers.waiting():
-            raise self._deadlock()
+        if rooms := self._rooms():
+            raise self._deadlock(rooms)
         if self.recorder is not None:
             self.recorder.end()
 
@@ -155,7 +171,7 @@ class Machine:
         segment = self.program.segments.get(start)
         if segment is None:
             raise Fault(f"control goes to {16 * start:#x}, where no block begins", self._name)
-        alone = not self._ready and not self._parked and not self.barriers.waiting_anywhere
+        alone = not self._ready and not self._waiting
         w = Warps(self, self.registers, active, None if alone else active)
         self._count(segment, active)
         if self.recorder is not None:
@@ -166,10 +182,17 @@ class Machine:
                 step(w)
             at = segment.end - 1
             segment.transfer(self, w)
+            if start in self._parked:
+                # One of several exclusive groups was here; now it is the turn of the next.
+                self._release_parked([start])
         except LaneFault as fault:
             raise self._located(fault, at) from None
         except ValueError as error:
             raise Fault(str(error), self._name, self.program.listing.instructions[at]) from error
+
+    @property
+    def _waiting(self) -> bool:
+        return bool(self._parked) or self.barriers.waiting_anywhere or bool(self.collectives.threads.any())
 
     def _count(self, segment: Segment, active: Mask) -> None:
         self.instructions += len(segment)
@@ -205,9 +228,14 @@ class Machine:
         instruction = self.program.listing.instructions[index]
         return Fault(fault.reason, self._name, instruction, *self._who(fault.position))
 
-    def _deadlock(self) -> Fault:
+    def _rooms(self) -> list[tuple[str, Mask]]:
+        """Where threads wait, and which."""
         rooms = [(f"barrier {name}", threads) for name, threads in self.barriers.waiting().items()]
-        rooms += [(f"the convergence before {16 * i:#x}", t) for i, (t, _) in self._parked.items()]
+        rooms += [(f"the convergence before {16 * i:#x}", m.threads) for i, m in self._parked.items()]
+        rooms += [("a collective", self.collectives.threads)] if self.collectives.threads.any() else []
+        return rooms
+
+    def _deadlock(self, rooms: list[tuple[str, Mask]]) -> Fault:
         what, threads = rooms[0]
         waiting = int(np.count_nonzero(np.broadcast_to(threads, self.shape)))
         living = int(np.count_nonzero(np.broadcast_to(self.living, self.shape)))
@@ -218,6 +246,11 @@ class Machine:
             None,
             *self._who(int(self.slab.flat(threads).argmax())),
         )
+
+
+def _any_lane(threads: Mask) -> Mask:
+    """Per warp: is there any?"""
+    return np.logical_or.reduce(threads, axis=2, keepdims=True)
 
 
 def _unravel(index: int, shape: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -21,8 +21,12 @@ class Registers:
     uniform: list[Value] = field(default_factory=lambda: [ZERO] * 128)
     predicates: list[Mask] = field(default_factory=lambda: [FALSE] * 7)
     uniform_predicates: list[Mask] = field(default_factory=lambda: [FALSE] * 7)
-    barriers: list[Mask] = field(default_factory=lambda: [FALSE] * 16)
-    """B0..B15: the lanes that will meet at a BSYNC."""
+    barriers: list[Value] = field(default_factory=lambda: [ZERO] * 16)
+    """B0..B15: a bit for each lane that will meet at a BSYNC.
+
+    Every lane keeps what it noted itself, so that lanes that have parted may use one register for two
+    regions at a time, in whatever order they execute.
+    """
 
 
 class Warps:
@@ -71,10 +75,9 @@ class Warps:
         written = self.written_warps()
         predicates[index] = value if written is None else np.where(written, value, predicates[index])
 
-    def set_barrier(self, index: int, lanes: Mask) -> None:
+    def set_barrier(self, index: int, lanes: Value) -> None:
         barriers = self.registers.barriers
-        written = self.written_warps()
-        barriers[index] = lanes if written is None else np.where(written, lanes, barriers[index])
+        barriers[index] = lanes if self.written is None else np.where(self.written, lanes, barriers[index])
 
     def written_warps(self) -> Mask | None:
         """`written` for uniform registers, which a warp has once: where any of its lanes executes."""
