@@ -178,13 +178,17 @@ def test_both_sides_of_a_branch_have_loops(control: Kernels) -> None:
     assert out[32:].tolist() == each(expected, 32).tolist()
 
 
-def test_recursion(control: Kernels) -> None:
-    """The frames fit the stack that the cubin declares, or the first one beyond it is a fault."""
-    x, out = np.arange(32, dtype=np.int32) % 3, np.zeros(32, np.int32)
-    control.run("recursive", np.minimum(x, 1), out)
-    assert out.tolist() == np.minimum(x, 1).tolist()
-    with pytest.raises(Fault, match="local memory at .* out of bounds"):
-        control.run("recursive", np.full(32, 24, np.int32), out)
+def test_recursion_within_the_default_stack(control: Kernels) -> None:
+    x, out = np.arange(32, dtype=np.int32) % 10, np.zeros(32, np.int32)
+    control.run("recursive", x, out)
+    fibonacci = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
+    assert out.tolist() == [fibonacci[v] for v in x]
+
+
+def test_recursion_that_overflows_the_stack(control: Kernels) -> None:
+    out = np.zeros(32, np.int32)
+    with pytest.raises(Fault, match="local memory at .* out of bounds; 1024 bytes"):
+        control.run("recursive", np.full(32, 100, np.int32), out)
 
 
 @pytest.mark.parametrize(

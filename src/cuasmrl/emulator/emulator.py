@@ -24,6 +24,8 @@ DEFAULT_BUDGET = 20_000_000
 _WARPS_IN_A_SLAB = 512
 _BYTES_IN_A_SLAB = 512 << 20
 _REGISTER_BYTES = 4
+_DEFAULT_STACK = 1024
+"""cudaLimitStackSize: what the driver gives a thread whose stack the compiler could not measure (recursion)."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,14 @@ class Emulator:
         self.listing = listing or disassemble_kernel(cubin, self.kernel.name)
         self.program = load_program(self.listing)
         self._banks = read_banks(cubin, self.kernel)
+        uses_stack = any(i.opcode in ("LDL", "STL") for i in self.listing.instructions)
+        self._local_bytes = self.kernel.stack_bytes or (_DEFAULT_STACK if uses_stack else 0)
 
     def trace(
         self, launch: Launch, blocks: Sequence[int] | None = None, budget: int = DEFAULT_BUDGET
     ) -> Trace:
         """Execute a launch, or some of its blocks, and keep what the timing model needs."""
-        recorder = Recorder(self.listing, self.kernel.stack_bytes)
+        recorder = Recorder(self.listing, self._local_bytes)
         self.run(launch, blocks, budget, recorder=recorder)
         header = Header(
             kernel=self.kernel.name,
@@ -122,7 +126,7 @@ class Emulator:
             f"argument {k}": a for k, a in enumerate(launch.arguments) if isinstance(a, np.ndarray) and a.size
         }
         memory = GlobalMemory(arrays)
-        local = self.kernel.stack_bytes
+        local = self._local_bytes
         banks = dict(self._banks)
         banks[0] = launch_bank(self.kernel, launch, local, self._parameters(launch, memory))
         shared = self.kernel.shared_bytes + launch.shared_bytes

@@ -49,7 +49,8 @@ class Parameters(Mapping[str, float]):
             return self.numbers[name].value
         except KeyError:
             raise CuasmrlError(
-                f"The timing data of {self.chip} has no {name!r}; add a line with its source to the chip's file."
+                f"The timing data of {self.chip} has no {name!r}; "
+                "add a line with its source to the chip's file."
             ) from None
 
     def __contains__(self, name: object) -> bool:
@@ -82,7 +83,9 @@ def load_parameters(chip: str) -> Parameters:
     """The data file of a chip, by its short name."""
     file = resources.files("cuasmrl.timing") / "chips" / f"{chip}.csv"
     if not file.is_file():
-        known = sorted(f.name.removesuffix(".csv") for f in (resources.files("cuasmrl.timing") / "chips").iterdir())
+        known = sorted(
+            f.name.removesuffix(".csv") for f in (resources.files("cuasmrl.timing") / "chips").iterdir()
+        )
         raise CuasmrlError(f"There is no timing data for {chip}; choose one of {', '.join(known)}.")
     return parse_parameters(chip, file.read_text())
 

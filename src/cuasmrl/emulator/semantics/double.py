@@ -1,5 +1,7 @@
 """Double precision: sums and products."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from cuasmrl.emulator.forms import Form, Step
@@ -7,6 +9,10 @@ from cuasmrl.emulator.semantics.registry import executes
 from cuasmrl.emulator.semantics.rounding import Double, direct, double_bits, mode_of, two_sum, zero_of_mode
 from cuasmrl.emulator.semantics.ufuncs import fused_double
 from cuasmrl.emulator.warps import Warps
+
+_ZERO = np.zeros((1, 1, 1))
+# Above it the rounding error of a product is itself a double.
+_SAFE = 2.0**-960
 
 
 @executes("DADD")
@@ -45,22 +51,34 @@ def _add(a: Double, b: Double, mode: str) -> Double:
 
 
 def _multiply(a: Double, b: Double, mode: str) -> Double:
-    """Right unless what is lost is itself too small for a double, far below the normal numbers."""
-    product = a * b
-    return direct(product, _fused(a, b, -product), np.isfinite(a) & np.isfinite(b), mode)
+    nearest = a * b
+    return direct(nearest, _lost(a, b, _ZERO, nearest), np.isfinite(a) & np.isfinite(b), mode)
 
 
 def _fuse(a: Double, b: Double, c: Double, mode: str) -> Double:
-    """What is lost is found by ErrFmaNearest of Boldo and Muller, "Exact and approximated error of the
-    FMA", 2011; as with products, unless it is too small for a double."""
     nearest = _fused(a, b, c)
+    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    return zero_of_mode(direct(nearest, _lost(a, b, c, nearest), finite, mode), a * b, c, mode)
+
+
+def _lost(a: Double, b: Double, c: Double, nearest: Double) -> Double:
+    """What rounding took from a * b + c: ErrFmaNearest of Boldo and Muller, "Exact and approximated error
+    of the FMA", 2011. At the ends of the range, where its own steps may round, rational numbers find it;
+    ptxas' square roots and quotients of tiny numbers depend on that."""
     product = a * b
     rest = _fused(a, b, -product)
     upper, lower = two_sum(c, rest)
     total, left = two_sum(product, upper)
     lost = ((total - nearest) + left) + lower
-    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
-    return zero_of_mode(direct(nearest, lost, finite, mode), product, c, mode)
+    hard = (np.abs(product) < _SAFE) & (a != 0) & (b != 0) | np.isinf(product)
+    hard = hard & np.isfinite(nearest) & np.isfinite(a) & np.isfinite(b)
+    if hard.any():
+        a, b, c, nearest, hard, lost = np.broadcast_arrays(a, b, c, nearest, hard, lost)
+        lost = lost.copy()
+        for k in zip(*np.nonzero(hard), strict=True):
+            exact = Fraction(a[k]) * Fraction(b[k]) + Fraction(c[k])
+            lost[k] = (exact > Fraction(nearest[k])) - (exact < Fraction(nearest[k]))
+    return lost
 
 
 def _fused(a: Double, b: Double, c: Double) -> Double:

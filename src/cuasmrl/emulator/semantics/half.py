@@ -90,8 +90,7 @@ def compare_to_register(form: Form) -> Step:
     found, combine, write = _comparison(form), combination_of(form, -1), form.result()
 
     def step(w: Warps) -> None:
-        halves = found(w)
-        both = np.stack([combine(w, halves[..., k]) for k in (0, 1)], axis=-1)
+        both = np.stack([combine(w, half) for half in found(w)], axis=-1)
         write(w, packed(np.where(both, true, np.uint16(0))))
 
     return step
@@ -104,8 +103,7 @@ def compare(form: Form) -> Step:
     writes = [form.result_predicate(k) for k in (0, 1)]
 
     def step(w: Warps) -> None:
-        halves = found(w)
-        results = [combine(w, halves[..., k]) for k in (0, 1)]
+        results = [combine(w, half) for half in found(w)]
         for write, result in zip(writes, results, strict=True):
             if write is not None:
                 write(w, result)
@@ -173,17 +171,17 @@ def _fuse(kind: Format, a: Value, b: Value, c: Value) -> Value:
     return packed(kind.narrow(add_to_odd(x * y, z)))
 
 
-def _comparison(form: Form) -> Callable[[Warps], Mask]:
-    """The relation of both halves, along a fourth axis."""
+def _comparison(form: Form) -> Callable[[Warps], list[Mask]]:
+    """The relation of the lower halves and that of the upper ones."""
     kind, ftz, relation = _format(form), form.has("FTZ"), relation_of(form)
     a, b = _operands(form, 2)
 
-    def found(w: Warps) -> Mask:
+    def found(w: Warps) -> list[Mask]:
         x, y = elements(a(w)), elements(b(w))
         if ftz:
             x, y = flush_halves(x, kind.mantissa), flush_halves(y, kind.mantissa)
-        p, q = np.broadcast_arrays(kind.widen(x), kind.widen(y))
-        return np.broadcast_to(relation(p, q), p.shape)
+        p, q = kind.widen(x), kind.widen(y)
+        return [relation(p[..., k], q[..., k]) for k in (0, 1)]
 
     return found
 

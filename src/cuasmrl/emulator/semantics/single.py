@@ -55,7 +55,7 @@ def extremum(form: Form) -> Step:
     def step(w: Warps) -> None:
         numbers = [flush(read(w)) if ftz else read(w) for read in reads]
         if known:
-            write(w, _extremum(smaller if choice.inverted is False else larger, numbers, nan))
+            write(w, _extremum(larger if choice.inverted else smaller, numbers, nan))
         else:
             least, most = _extremum(smaller, numbers, nan), _extremum(larger, numbers, nan)
             write(w, select(minimum(w), least, most))

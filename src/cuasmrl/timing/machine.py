@@ -1,0 +1,74 @@
+"""The numbers of a chip in the form that compiled code reads."""
+
+from typing import NamedTuple
+
+from cuasmrl.timing.columns import SIXTEENTH
+from cuasmrl.timing.parameters import Parameters
+
+L1_WAYS = 4
+_LINE_BYTES = 128
+_SMALLEST_CACHE = 16 << 10
+
+
+class Machine(NamedTuple):
+    """The numbers of a chip that the replay needs, whole cycles unless said otherwise."""
+
+    queue_entries: int
+    accept_delay: int
+    agu_interval: int
+    sm_accept_interval: int
+    tensor_same_warp: int
+    """Sixteenths more between products of one warp."""
+    conflict_step: int
+    shared_bytes: int
+    return_bytes: int
+    copy_fills_shared: int
+    tag_lines: int
+    l1_sets: int
+    l2_latency: int
+    l2_jitter: int
+    l2_bytes: int
+    dram_latency: int
+    dram_per_mille: int
+    bar_latency: int
+    branch_taken: int
+    stop_hold: int
+    constant_miss: int
+    fetch_latency: int
+    fetch_gap: int
+    prefetch_lines: int
+    l0_lines: int
+    block_start: int
+
+
+def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
+    """The numbers of the replay; what blocks do not take of the SM's memory is L1 cache."""
+    cycles = parameters.cycles
+    cache = max(parameters["l1_bytes"] - shared_bytes, _SMALLEST_CACHE)
+    return Machine(
+        queue_entries=cycles("queue_entries"),
+        accept_delay=cycles("accept_delay"),
+        agu_interval=cycles("agu_interval"),
+        sm_accept_interval=cycles("sm_accept_interval"),
+        tensor_same_warp=round(SIXTEENTH * parameters["tensor_same_warp"]),
+        conflict_step=cycles("conflict_step"),
+        shared_bytes=cycles("shared_bytes"),
+        return_bytes=cycles("return_bytes"),
+        copy_fills_shared=cycles("copy_fills_shared"),
+        tag_lines=cycles("tag_lines"),
+        l1_sets=int(cache) // (L1_WAYS * _LINE_BYTES),
+        l2_latency=cycles("l2_latency"),
+        l2_jitter=cycles("l2_jitter"),
+        l2_bytes=cycles("l2_bytes"),
+        dram_latency=cycles("dram_latency"),
+        dram_per_mille=round(1000 * parameters["dram_share"]),
+        bar_latency=cycles("bar_latency"),
+        branch_taken=cycles("branch_taken"),
+        stop_hold=cycles("stop_hold"),
+        constant_miss=cycles("constant_miss"),
+        fetch_latency=cycles("fetch_latency"),
+        fetch_gap=cycles("fetch_gap"),
+        prefetch_lines=cycles("prefetch_lines"),
+        l0_lines=cycles("l0_bytes") // _LINE_BYTES,
+        block_start=cycles("block_start"),
+    )
