@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,8 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass import File, Instruction, Listing, Opcode, Operand, Pipe, file_of
 from cuasmrl.sass import Kind as Form
 from cuasmrl.schedule import Block, Schedule, control_flow
-from cuasmrl.timing.columns import SIXTEENTH, SLOTS, Kind, Row, Unit, Way
 from cuasmrl.timing.parameters import Parameters
+from cuasmrl.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Kind, Row, Tally, Unit, Way
 
 Int: TypeAlias = npt.NDArray[np.int64]
 
@@ -26,28 +27,18 @@ _HOLDS = {Unit.FMA: "fma_hold", Unit.INT: "int_hold", Unit.HALF: "half_hold", Un
 _LITE = frozenset(("FADD", "FMUL", "FFMA"))
 _MMA_SHAPE = re.compile(r"\d{3,}")
 Fields: TypeAlias = dict[Row, int]
+INSTRUCTIONS_PER_LINE = 8
 
 
-class Code(NamedTuple):
-    """The instructions in the order of a schedule."""
-
-    rows: Int
-    """One row per instruction, columns as in `Row`."""
-    registers: Int
-    """General registers that instructions read and write; rows say where theirs stand."""
-    block_start: Int
-    block_end: Int
-
-
-def table_of(schedule: Schedule, parameters: Parameters) -> Code:
-    """The rows of a schedule under the numbers of a chip."""
+def table_of(schedule: Schedule, parameters: Parameters) -> Int:
+    """One record per instruction in the order of the schedule, under the numbers of a chip."""
     code = schedule.listing.instructions
     blocks = control_flow(schedule.listing)
     slots = traced_slots(schedule.listing, blocks)
     products = (i for i in code if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR)
     results = {d.register for i in products for d in i.defs}
+    lasts = {block.end - 1 for block in blocks}
     rows = np.zeros((len(code), Row.WIDTH), np.int64)
-    registers: list[int] = []
     for place, index in enumerate(schedule.order):
         i, control = code[index], schedule.controls[index]
         fields = _fields(i, parameters) | {
@@ -59,22 +50,19 @@ def table_of(schedule: Schedule, parameters: Parameters) -> Code:
             Row.READ_BOARD: -1 if control.read_barrier is None else control.read_barrier,
             Row.SLOT: slots.get(index, -1),
             Row.REUSE: control.reuse,
-            Row.TENSOR_READS: int(any(use.register in results for use in i.uses)),
+            Row.LINE: place // INSTRUCTIONS_PER_LINE,
+            Row.FIRST: int(place % INSTRUCTIONS_PER_LINE == 0),
+            Row.LAST: int(place in lasts),
+            Row.TALLY: Tally.ROWS + place * Tally.REASONS,
         }
-        reads, writes = ([a.register for a in group] for group in (i.uses, i.defs))
-        fields[Row.READS] = len(registers)
-        registers += _general(reads)
-        fields[Row.WRITES] = len(registers)
-        registers += _general(writes)
-        fields[Row.END] = len(registers)
         rows[place, list(fields)] = list(fields.values())
-        rows[place, Row.SOURCES : Row.WIDTH] = _sources(i)
-    return Code(
-        rows,
-        np.array(registers, np.int64),
-        np.array([b.start for b in blocks], np.int64),
-        np.array([b.end for b in blocks], np.int64),
-    )
+        rows[place, Row.SOURCES : Row.READ_COUNT] = _sources(i)
+        reads = _general(a.register for a in i.uses if a.register in results)[:READS]
+        writes = _general(a.register for a in i.defs)[:WRITES] if fields[Row.KIND] == Kind.TENSOR else []
+        rows[place, Row.READ_COUNT], rows[place, Row.WRITE_COUNT] = len(reads), len(writes)
+        rows[place, Row.READS : Row.READS + len(reads)] = reads
+        rows[place, Row.WRITES : Row.WRITES + len(writes)] = writes
+    return rows.reshape(-1)
 
 
 def is_traced(instruction: Instruction) -> bool:
@@ -246,5 +234,5 @@ def _is_pair(i: Instruction, operand: Operand) -> bool:
     )
 
 
-def _general(registers: list[int]) -> list[int]:
+def _general(registers: Iterable[int]) -> list[int]:
     return sorted(r for r in set(registers) if file_of(r) is File.R)

@@ -3,21 +3,20 @@
 from cuasmrl.timing.code import Int
 from cuasmrl.timing.compiled import compiled
 from cuasmrl.timing.machine import Machine
-
-INSTRUCTIONS_PER_LINE = 8
+from cuasmrl.timing.records import Core
 
 
 @compiled
-def fetch(arrival: Int, holds: Int, place: int, now: int, machine: Machine) -> int:
-    """When the line with the instruction at `place` is there; asks for the lines behind it too."""
-    line = place // INSTRUCTIONS_PER_LINE
-    size = arrival.size
+def fetch(machine: Machine, state: Int, c: int, line: int, now: int) -> int:
+    """When a line of instructions is there; asks for the lines behind it too."""
+    size = machine.l0_lines
+    arrival = c + Core.LINES
+    held = arrival + size
     last = line + machine.prefetch_lines
-    if holds[line % size] == line and holds[last % size] == last:
-        return arrival[line % size]
-    for k in range(machine.prefetch_lines + 1):
-        at = (line + k) % size
-        if holds[at] != line + k:
-            holds[at] = line + k
-            arrival[at] = now + machine.fetch_latency + k * machine.fetch_gap
-    return arrival[line % size]
+    if state[held + line % size] != line or state[held + last % size] != last:
+        for k in range(machine.prefetch_lines + 1):
+            at = (line + k) % size
+            if state[held + at] != line + k:
+                state[held + at] = line + k
+                state[arrival + at] = now + machine.fetch_latency + k * machine.fetch_gap
+    return state[arrival + line % size]

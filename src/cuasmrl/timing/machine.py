@@ -2,12 +2,28 @@
 
 from typing import NamedTuple
 
-from cuasmrl.timing.columns import SIXTEENTH
 from cuasmrl.timing.parameters import Parameters
+from cuasmrl.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Warp
 
 L1_WAYS = 4
+TAG_WORDS = 4
 _LINE_BYTES = 128
 _SMALLEST_CACHE = 16 << 10
+
+
+class Layout(NamedTuple):
+    """Where the records of the state begin."""
+
+    cores: int
+    core_width: int
+    seats: int
+    warps: int
+    warps_end: int
+    tags: int
+    """Four words per way of the L1 cache: line, sectors, last use, and one to spare."""
+    ends: int
+    """When each block was done."""
+    size: int
 
 
 class Machine(NamedTuple):
@@ -72,3 +88,14 @@ def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
         l0_lines=cycles("l0_bytes") // _LINE_BYTES,
         block_start=cycles("block_start"),
     )
+
+
+def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> Layout:
+    """The state of an SM with so many resident blocks, for so many blocks in all."""
+    cores = int(Sm.WIDTH)
+    core_width = Core.LINES + 2 * machine.l0_lines
+    seats = cores + SUB_CORES * core_width
+    warps = seats + resident * Seat.WIDTH
+    tags = warps + resident * per_block * Warp.WIDTH
+    ends = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    return Layout(cores, core_width, seats, warps, tags, tags, ends, ends + blocks)

@@ -7,10 +7,9 @@ published latency of its kind; queues and ports only add to it.
 import numpy as np
 
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.columns import Core, Row, Sm, Way
 from cuasmrl.timing.compiled import compiled
-from cuasmrl.timing.machine import Machine
-from cuasmrl.timing.work import Work
+from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
+from cuasmrl.timing.records import Access, Core, Row, Sm, Way
 
 _SECTOR_BYTES = 32
 _WARP_WORD_BYTES = 128
@@ -27,77 +26,80 @@ def scatter(seed: int, a: int, b: int) -> int:
 
 
 @compiled
-def accept(machine: Machine, core: Int, sm: Int, now: int) -> int:
+def accept(machine: Machine, state: Int, c: int, now: int) -> int:
     """When the SM takes over an instruction that is issued now; takes a place of the queue until then."""
-    at = max(now + machine.accept_delay, core[Core.ACCEPTED] + machine.agu_interval)
-    at = max(at, sm[Sm.ACCEPTED] + machine.sm_accept_interval)
-    core[Core.ACCEPTED] = at
-    sm[Sm.ACCEPTED] = at
-    core[Core.QUEUE + core[Core.QUEUED] % machine.queue_entries] = at
-    core[Core.QUEUED] += 1
+    at = max(now + machine.accept_delay, state[c + Core.ACCEPTED] + machine.agu_interval)
+    at = max(at, state[Sm.ACCEPTED] + machine.sm_accept_interval)
+    state[c + Core.ACCEPTED] = at
+    state[Sm.ACCEPTED] = at
+    place = state[c + Core.QUEUED]
+    state[c + Core.QUEUE + place] = at
+    state[c + Core.QUEUED] = place + 1 if place + 1 < machine.queue_entries else 0
     return at
 
 
 @compiled
-def shared(machine: Machine, row: Int, passes: int, accepted: int, core: Int, sm: Int) -> int:
+def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int, accepted: int) -> int:
     """Cycles that an access to shared memory takes beyond its latency."""
-    start = max(accepted, sm[Sm.SHARED_FREE])
-    sm[Sm.SHARED_FREE] = start + passes * _WARP_WORD_BYTES // machine.shared_bytes
+    start = max(accepted, state[Sm.SHARED_FREE])
+    state[Sm.SHARED_FREE] = start + passes * _WARP_WORD_BYTES // machine.shared_bytes
     back = start
-    if row[Row.IS_LOAD]:
-        back = max(start, core[Core.RETURN_FREE])
-        core[Core.RETURN_FREE] = back + row[Row.WORDS] * _WARP_WORD_BYTES // machine.return_bytes
-    return back - accepted + machine.conflict_step * max(0, passes - row[Row.LEAST_PASSES])
+    if code[p + Row.IS_LOAD]:
+        back = max(start, state[c + Core.RETURN_FREE])
+        state[c + Core.RETURN_FREE] = back + code[p + Row.WORDS] * _WARP_WORD_BYTES // machine.return_bytes
+    return back - accepted + machine.conflict_step * max(0, passes - code[p + Row.LEAST_PASSES])
 
 
 @compiled
 def global_access(
-    machine: Machine, row: Int, work: Work, access: int, accepted: int, sm: Int, tags: Int,
-    stamps: Int, random: int,
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, p: int, access: int, accepted: int,
+    random: int,
 ) -> int:  # fmt: skip
     """Cycles that an access to global or local memory takes beyond an L1 hit."""
-    start = max(accepted, sm[Sm.TAG_FREE])
-    sm[Sm.TAG_FREE] = start + (work.lines[access] + machine.tag_lines - 1) // machine.tag_lines
-    missing = work.sectors_start[access + 1] - work.sectors_start[access]
-    if row[Row.IS_LOAD] and row[Row.WAY] == Way.GLOBAL:
-        missing = l1_misses(tags, stamps, work, access, sm)
+    way, load = code[p + Row.WAY], code[p + Row.IS_LOAD]
+    start = max(accepted, state[Sm.TAG_FREE])
+    state[Sm.TAG_FREE] = start + (work[access + Access.LINES] + machine.tag_lines - 1) // machine.tag_lines
+    missing = work[access + Access.SECTORS]
+    if load and way == Way.GLOBAL:
+        missing = l1_misses(work, machine, layout, state, access)
     extra = start - accepted
     if missing:
-        leave = max(start, sm[Sm.L2_FREE])
-        sm[Sm.L2_FREE] = leave + (missing * _SECTOR_BYTES + machine.l2_bytes - 1) // machine.l2_bytes
-        if row[Row.IS_LOAD]:
+        leave = max(start, state[Sm.L2_FREE])
+        done = leave + (missing * _SECTOR_BYTES + machine.l2_bytes - 1) // machine.l2_bytes
+        state[Sm.L2_FREE] = done
+        if load:
             far = machine.l2_latency
             if random % 1009 * 1000 < machine.dram_per_mille * 1009:
                 far = machine.dram_latency
             jitter = random // 1009 % machine.l2_jitter if machine.l2_jitter else 0
-            extra = max(leave - accepted + far - row[Row.RAW] + jitter, sm[Sm.L2_FREE] - accepted)
-    if row[Row.WAY] == Way.COPY and machine.copy_fills_shared:
-        sm[Sm.SHARED_FREE] = max(sm[Sm.SHARED_FREE], accepted) + work.passes[access]
+            extra = max(leave - accepted + far - code[p + Row.RAW] + jitter, done - accepted)
+    if way == Way.COPY and machine.copy_fills_shared:
+        state[Sm.SHARED_FREE] = max(state[Sm.SHARED_FREE], accepted) + work[access + Access.PASSES]
     return extra
 
 
 @compiled
-def l1_misses(tags: Int, stamps: Int, work: Work, access: int, sm: Int) -> int:
+def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: int) -> int:
     """Sectors of an access that are not in L1; brings them in. The line used longest ago leaves its set."""
-    sm[Sm.CLOCK] += 1
+    state[Sm.CLOCK] += 1
     missing = 0
-    for s in range(work.sectors_start[access], work.sectors_start[access + 1]):
-        sector = work.sectors[s]
+    for s in range(work[access + Access.SECTORS]):
+        sector = work[access + Access.FIRST_SECTOR + s]
         line = sector >> 2
-        row = line % tags.shape[0]
-        way, oldest = -1, 0
-        for k in range(tags.shape[1]):
-            if tags[row, k, 0] == line:
+        first = layout.tags + line % machine.l1_sets * L1_WAYS * TAG_WORDS
+        way, oldest = -1, first
+        for k in range(first, first + L1_WAYS * TAG_WORDS, TAG_WORDS):
+            if state[k] == line:
                 way = k
-            if stamps[row, k] < stamps[row, oldest]:
+            if state[k + 2] < state[oldest + 2]:
                 oldest = k
         if way < 0:
             way = oldest
-            tags[row, way, 0] = line
-            tags[row, way, 1] = 0
-        stamps[row, way] = sm[Sm.CLOCK]
+            state[way] = line
+            state[way + 1] = 0
+        state[way + 2] = state[Sm.CLOCK]
         bit = 1 << (sector & 3)
-        if not tags[row, way, 1] & bit:
-            tags[row, way, 1] |= bit
+        if not state[way + 1] & bit:
+            state[way + 1] |= bit
             missing += 1
     return missing

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from cuasmrl.chips import Chip
 from cuasmrl.chips import chip as chip_named
 from cuasmrl.emulator import Trace
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.schedule import Schedule
-from cuasmrl.timing.code import Code, table_of
-from cuasmrl.timing.machine import machine_of
+from cuasmrl.timing.code import Int, table_of
+from cuasmrl.timing.machine import layout_of, machine_of
 from cuasmrl.timing.parameters import Parameters, load_parameters
-from cuasmrl.timing.replay import Result, replay
-from cuasmrl.timing.work import Work, lay_out
+from cuasmrl.timing.records import SIXTEENTH, Job, Reason, Row, Tally, Unit
+from cuasmrl.timing.replay import LOG_WIDTH, replay
+from cuasmrl.timing.work import lay_out
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,41 @@ def occupancy(chip: Chip, threads: int, registers: int, shared_bytes: int) -> Oc
     return Occupancy(limits[limit], limit)
 
 
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one replay gave, in modelled cycles."""
+
+    cycles: int
+    instructions: int
+    warp_reasons: Int
+    """Cycles of all warps by reason: the sum is the sum of their lives."""
+    core_reasons: Int
+    """Cycles of each sub-core by reason; each row sums to `cycles`."""
+    row_reasons: Int
+    """Cycles of all warps by instruction of the schedule and reason; `ISSUED` counts executions."""
+    unit_busy: Int
+    """Cycles for which the units of a kind were held, all sub-cores together."""
+    block_end: Int
+    """When each block was done."""
+    log: Int
+    """(cycle, block, warp, instruction) of the first issues; -1 where there were fewer."""
+
+    @staticmethod
+    def of(ends: Int, tally: Int, log: Int) -> Result:
+        units = tally[Tally.UNITS : Tally.CORES].copy()
+        units[Unit.TENSOR] //= SIXTEENTH
+        return Result(
+            int(ends.max()),
+            int(tally[Tally.WARPS + Reason.ISSUED]),
+            tally[: Tally.REASONS],
+            tally[Tally.CORES : Tally.ROWS].reshape(-1, Tally.REASONS),
+            tally[Tally.ROWS :].reshape(-1, Tally.REASONS),
+            units[: len(Unit)],
+            ends,
+            log.reshape(-1, LOG_WIDTH),
+        )
+
+
 class Model:
     """One kernel's trace on one chip, ready to time any schedule of the kernel."""
 
@@ -54,20 +92,30 @@ class Model:
         header = trace.header
         threads = header.block[0] * header.block[1] * header.block[2]
         self.occupancy = occupancy(self.chip, threads, header.registers, header.shared_bytes)
-        self.work: Work = lay_out(trace, schedule.listing)
+        self.work = lay_out(trace, schedule.listing)
         grid = header.grid[0] * header.grid[1] * header.grid[2]
         self.blocks = -(-grid // self.chip.sm_count)
         """Blocks that one SM executes: the share of the grid, rounded up."""
         self.resident = min(self.occupancy.blocks, self.blocks)
         self.machine = machine_of(self.parameters, self.resident * header.shared_bytes)
 
-    def table(self, schedule: Schedule) -> Code:
+    def table(self, schedule: Schedule) -> Int:
         return table_of(schedule, self.parameters)
 
-    def simulate(self, schedule: Schedule, seed: int = 0, blocks: int | None = None) -> Result:
+    def simulate(
+        self, schedule: Schedule, seed: int = 0, blocks: int | None = None, logged: int = 0
+    ) -> Result:
         """Replay a schedule once."""
-        return self.replay(self.table(schedule), seed, blocks)
+        return self.replay(self.table(schedule), seed, blocks, logged)
 
-    def replay(self, table: Code, seed: int = 0, blocks: int | None = None) -> Result:
-        result: Result = replay(table, self.work, self.machine, self.resident, blocks or self.blocks, seed)
-        return result
+    def replay(self, table: Int, seed: int = 0, blocks: int | None = None, logged: int = 0) -> Result:
+        """Replay the records of a schedule once; keep the times of so many issues."""
+        blocks = blocks or self.blocks
+        layout = layout_of(self.machine, self.resident, int(self.work[Job.WARPS_PER_BLOCK]), blocks)
+        rows = len(table) // Row.WIDTH
+        tally = np.zeros(Tally.ROWS + rows * Tally.REASONS, np.int64)
+        log = np.full(logged * LOG_WIDTH, -1, np.int64)
+        ends = replay(table, self.work, self.machine, layout, self.resident, blocks, seed, tally, log)
+        if not ends.all():
+            raise CuasmrlError("The replay stands still: a barrier waits for warps that have ended.")
+        return Result.of(ends, tally, log)

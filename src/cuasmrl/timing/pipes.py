@@ -1,15 +1,24 @@
 """What issuing an instruction sets in motion: units, tensor cores, the memory pipe, scoreboards."""
 
-from cuasmrl.timing.attribution import Tally
-from cuasmrl.timing.code import Code, Int
-from cuasmrl.timing.columns import GROUPS, SIXTEENTH, Core, Kind, Row, Unit, Warp, Way
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.compiled import compiled
-from cuasmrl.timing.machine import Machine
+from cuasmrl.timing.machine import Layout, Machine
 from cuasmrl.timing.memory import accept, global_access, scatter, shared
+from cuasmrl.timing.records import (
+    IN_FLIGHT,
+    SIXTEENTH,
+    Access,
+    Core,
+    Job,
+    Kind,
+    Row,
+    Tally,
+    Unit,
+    Warp,
+    Way,
+)
 from cuasmrl.timing.registers import read_operands
-from cuasmrl.timing.state import State
 from cuasmrl.timing.waits import tensor_free, up
-from cuasmrl.timing.work import Work
 
 _LONGEST_STALL_WITHOUT_YIELD = 11
 _DEPBAR_STALL = 4
@@ -17,135 +26,136 @@ _DEPBAR_STALL = 4
 
 
 @compiled
-def occupy(row: Int, core: Int, warp: int, tally: Tally, now: int) -> None:
+def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> None:
     """An instruction of fixed latency, or of a unit that announces its result, goes down its pipe."""
-    unit = row[Row.UNIT]
+    unit = code[p + Row.UNIT]
     if unit != Unit.NONE:
-        if row[Row.LITE] and core[Core.UNIT_FREE + Unit.FMA_LITE] < core[Core.UNIT_FREE + unit]:
-            unit = Unit.FMA_LITE
-        core[Core.UNIT_FREE + unit] = now + row[Row.HOLD]
-        tally.units[unit] += row[Row.HOLD]
-    if row[Row.KIND] != Kind.UNIT:
-        enter = max(now + 2, core[Core.ALLOCATE_FREE])
-        core[Core.ALLOCATE_FREE] = read_operands(row, warp, enter, core) + 1
-        core[Core.CONTROL_FREE] = max(now + 1, enter - 1)
+        at = c + Core.UNIT_FREE
+        if code[p + Row.LITE] and state[at + Unit.FMA_LITE] < state[at + unit]:
+            unit = 0 + Unit.FMA_LITE
+        state[at + unit] = now + code[p + Row.HOLD]
+        tally[Tally.UNITS + unit] += code[p + Row.HOLD]
+    if code[p + Row.KIND] != Kind.UNIT:
+        enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
+        state[c + Core.ALLOCATE_FREE] = read_operands(code, state, p, c, w, enter) + 1
+        state[c + Core.CONTROL_FREE] = max(now + 1, enter - 1)
 
 
 @compiled
-def multiply(
-    code: Code, row: Int, core: Int, warp: int, results: Int, machine: Machine, tally: Tally, now: int
-) -> int:
+def multiply(code: Int, machine: Machine, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> int:
     """A product starts in the tensor core; says when its result is there."""
-    start = max(now * SIXTEENTH, tensor_free(core, warp, machine))
-    core[Core.TENSOR_FREE] = start + row[Row.INTERVAL]
-    core[Core.LAST_TENSOR] = warp
-    tally.units[Unit.TENSOR] += row[Row.INTERVAL] // SIXTEENTH
-    for k in range(row[Row.WRITES], row[Row.END]):
-        results[code.registers[k]] = start + row[Row.RAW]
-    enter = max(now + 2, core[Core.ALLOCATE_FREE])
-    core[Core.ALLOCATE_FREE] = enter + 1
-    core[Core.CONTROL_FREE] = max(now + 1, enter - 1)
-    return up(start + row[Row.RAW])
-
-
-@compiled
-def raise_board(warp: Int, board: int, done: int, long: bool, now: int) -> None:
-    warp[Warp.BOARD_BEFORE + board] = warp[Warp.BOARD_DONE + board]
-    warp[Warp.BOARD_DONE + board] = max(warp[Warp.BOARD_DONE + board], done)
-    warp[Warp.BOARD_SET + board] = now
-    warp[Warp.BOARD_LONG + board] = long
-
-
-@compiled
-def close_group(warp: Int) -> int:
-    """All copies so far become a group; says when it has arrived, not before those closed earlier."""
-    number = warp[Warp.GROUPS]
-    done = warp[Warp.COPIES]
-    if number:
-        done = max(done, warp[Warp.GROUP_DONE + (number - 1) % GROUPS])
-    warp[Warp.GROUP_DONE + number % GROUPS] = done
-    warp[Warp.GROUPS] += 1
-    return done
-
-
-@compiled
-def hold(row: Int, warp: Int, machine: Machine, now: int) -> None:
-    """The stall counter, and what DEPBAR holds the next instruction for."""
-    stall = row[Row.STALL]
-    if stall == 0 and row[Row.YIELDS]:
-        stall = machine.stop_hold
-    elif stall > _LONGEST_STALL_WITHOUT_YIELD and not row[Row.YIELDS]:
-        stall = 2
-    elif stall <= 1:
-        stall = 2 if row[Row.YIELDS] else 1
-    warp[Warp.STALL_END] = now + stall
-    warp[Warp.JUMP_END] = 0
-    warp[Warp.RELEASE] = 0
-    warp[Warp.COPIES_END] = 0
-    if row[Row.KIND] == Kind.DEPBAR and stall >= _DEPBAR_STALL:
-        arrived = warp[Warp.GROUPS] - row[Row.DEPBAR_COUNT]
-        if arrived > 0:
-            warp[Warp.COPIES_END] = warp[Warp.GROUP_DONE + (arrived - 1) % GROUPS]
+    start = max(now * SIXTEENTH, tensor_free(machine, state, c, w))
+    done = start + code[p + Row.RAW]
+    state[c + Core.TENSOR_FREE] = start + code[p + Row.INTERVAL]
+    state[c + Core.LAST_TENSOR] = w
+    tally[Tally.UNITS + Unit.TENSOR] += code[p + Row.INTERVAL]
+    for k in range(code[p + Row.WRITE_COUNT]):
+        state[w + Warp.RESULTS + code[p + Row.WRITES + k]] = done
+    enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
+    state[c + Core.ALLOCATE_FREE] = enter + 1
+    state[c + Core.CONTROL_FREE] = max(now + 1, enter - 1)
+    return up(done)
 
 
 @compiled
 def send(
-    work: Work, machine: Machine, state: State, row: Int, number: int, w: int, now: int, seed: int
-) -> tuple[int, int]:
-    """A memory instruction: when its result is there, and when its sources may be overwritten."""
-    warp, core = state.warps[w], state.cores[number]
-    accepted = accept(machine, core, state.sm, now)
-    core[Core.CONTROL_FREE] = max(core[Core.CONTROL_FREE], now + 1)
-    freed = accepted + row[Row.WAR] - machine.accept_delay
-    complete = accepted + row[Row.RAW] - machine.accept_delay
-    slot = row[Row.SLOT]
-    access = work.accesses[work.visit_slots[warp[Warp.VISIT]] + slot] if slot >= 0 else -1
-    if row[Row.WAY] == Way.SHARED and (access >= 0 or slot < 0):
-        passes = max(1, work.passes[access]) if access >= 0 else 1
-        complete += shared(machine, row, passes, accepted, core, state.sm)
+    code: Int,
+    work: Int,
+    machine: Machine,
+    layout: Layout,
+    state: Int,
+    c: int,
+    w: int,
+    accepted: int,
+    seed: int,
+) -> int:
+    """A memory instruction that the SM takes over: when its result is there."""
+    p = state[w + Warp.PLACE]
+    slot, way = code[p + Row.SLOT], code[p + Row.WAY]
+    complete = accepted + code[p + Row.RAW] - machine.accept_delay
+    visit = state[w + Warp.VISIT]
+    access = work[work[Job.ACCESSES] + work[visit + 1] + slot] if slot >= 0 else -1
+    if way == Way.SHARED and (access >= 0 or slot < 0):
+        passes = max(1, work[access + Access.PASSES]) if access >= 0 else 1
+        complete += shared(code, machine, state, p, c, passes, accepted)
     elif access >= 0:
-        random = scatter(seed, warp[Warp.BLOCK] << 32 | warp[Warp.VISIT], row[Row.ORIGINAL] << 8 | w)
-        complete += global_access(
-            machine, row, work, access, accepted, state.sm, state.tags, state.stamps, random
-        )
-    if row[Row.WAY] == Way.COPY:
-        warp[Warp.COPIES] = max(warp[Warp.COPIES], complete)
-    return complete, freed
+        random = scatter(seed, state[w + Warp.BLOCK] << 32 | visit, code[p + Row.ORIGINAL] << 24 | w)
+        complete += global_access(code, work, machine, layout, state, p, access, accepted, random)
+    if way == Way.COPY:
+        state[w + Warp.COPIES] = max(state[w + Warp.COPIES], complete)
+    return complete
+
+
+@compiled
+def raise_board(state: Int, w: int, board: int, done: int, long: int, now: int) -> None:
+    before = state[w + Warp.BOARD_DONE + board]
+    state[w + Warp.BOARD_BEFORE + board] = before
+    state[w + Warp.BOARD_DONE + board] = max(before, done)
+    state[w + Warp.BOARD_SET + board] = now
+    state[w + Warp.BOARD_LONG + board] = long
+
+
+@compiled
+def close_group(state: Int, w: int) -> int:
+    """All copies so far become a group; says when it has arrived, not before those closed earlier."""
+    number = state[w + Warp.GROUPS]
+    done = state[w + Warp.COPIES]
+    if number:
+        done = max(done, state[w + Warp.GROUP_DONE + (number - 1) % IN_FLIGHT])
+    state[w + Warp.GROUP_DONE + number % IN_FLIGHT] = done
+    state[w + Warp.GROUPS] = number + 1
+    return done
+
+
+@compiled
+def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> None:
+    """The stall counter, and what DEPBAR holds the next instruction for."""
+    stall, yields = code[p + Row.STALL], code[p + Row.YIELDS]
+    if stall == 0 and yields:
+        stall = machine.stop_hold
+    elif stall > _LONGEST_STALL_WITHOUT_YIELD and not yields:
+        stall = 2
+    elif stall <= 1:
+        stall = 2 if yields else 1
+    state[w + Warp.STALL_END] = now + stall
+    state[w + Warp.JUMP_END] = 0
+    state[w + Warp.RELEASE] = 0
+    state[w + Warp.COPIES_END] = 0
+    if code[p + Row.KIND] == Kind.DEPBAR and stall >= _DEPBAR_STALL:
+        arrived = state[w + Warp.GROUPS] - code[p + Row.DEPBAR_COUNT]
+        if arrived > 0:
+            state[w + Warp.COPIES_END] = state[w + Warp.GROUP_DONE + (arrived - 1) % IN_FLIGHT]
 
 
 @compiled
 def issue(
-    code: Code,
-    work: Work,
-    machine: Machine,
-    state: State,
-    tally: Tally,
-    number: int,
-    w: int,
-    now: int,
-    seed: int,
-) -> None:
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, c: int, w: int,
+    now: int, seed: int,
+) -> None:  # fmt: skip
     """Start the next instruction of a warp."""
-    warp, core = state.warps[w], state.cores[number]
-    row = code.rows[warp[Warp.PLACE]]
-    kind = row[Row.KIND]
-    warp[Warp.LAST_ISSUE] = now
-    core[Core.LAST_ISSUE] = now
-    core[Core.LAST_WARP] = w
+    p = state[w + Warp.PLACE]
+    kind, way = code[p + Row.KIND], code[p + Row.WAY]
+    state[w + Warp.LAST_ISSUE] = now
+    state[c + Core.LAST_ISSUE] = now
+    state[c + Core.LAST_WARP] = w
     complete = freed = now
-    long = kind == Kind.GROUP or row[Row.WAY] == Way.GLOBAL or row[Row.WAY] == Way.COPY
     if kind == Kind.QUEUED:
-        complete, freed = send(work, machine, state, row, number, w, now, seed)
+        accepted = accept(machine, state, c, now)
+        state[c + Core.CONTROL_FREE] = max(state[c + Core.CONTROL_FREE], now + 1)
+        freed = accepted + code[p + Row.WAR] - machine.accept_delay
+        complete = send(code, work, machine, layout, state, c, w, accepted, seed)
     elif kind == Kind.TENSOR:
-        complete = multiply(code, row, core, w, state.results[w], machine, tally, now)
+        complete = multiply(code, machine, state, tally, p, c, w, now)
     else:
-        occupy(row, core, w, tally, now)
+        occupy(code, state, tally, p, c, w, now)
         if kind == Kind.UNIT:
-            complete, freed = now + row[Row.RAW], now + row[Row.WAR]
+            complete = now + code[p + Row.RAW]
+            freed = now + code[p + Row.WAR]
         elif kind == Kind.GROUP:
-            complete = close_group(warp)
-    if row[Row.WRITE_BOARD] >= 0:
-        raise_board(warp, row[Row.WRITE_BOARD], complete, long, now)
-    if row[Row.READ_BOARD] >= 0:
-        raise_board(warp, row[Row.READ_BOARD], freed, False, now)
-    hold(row, warp, machine, now)
+            complete = close_group(state, w)
+    long = 1 if kind == Kind.GROUP or way in (Way.GLOBAL, Way.COPY) else 0
+    if code[p + Row.WRITE_BOARD] >= 0:
+        raise_board(state, w, code[p + Row.WRITE_BOARD], complete, long, now)
+    if code[p + Row.READ_BOARD] >= 0:
+        raise_board(state, w, code[p + Row.READ_BOARD], freed, 0, now)
+    hold(code, machine, state, p, w, now)

@@ -7,183 +7,193 @@ An instruction that is issued in cycle t is in Control in t + 1 and, if its late
 t + 2 on, where it waits for its read ports and holds up what comes behind.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from cuasmrl.timing.attribution import Tally, attribute
-from cuasmrl.timing.code import Code, Int
-from cuasmrl.timing.columns import FAR, SUB_CORES, Core, Kind, Reason, Row, Sm, Unit, Warp
+from cuasmrl.timing.attribution import attribute
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.compiled import compiled
-from cuasmrl.timing.front_end import INSTRUCTIONS_PER_LINE, fetch
-from cuasmrl.timing.machine import Machine
+from cuasmrl.timing.front_end import fetch
+from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.timing.pipes import issue
-from cuasmrl.timing.state import State, empty_state
+from cuasmrl.timing.records import FAR, SUB_CORES, Core, Job, Kind, Reason, Row, Seat, Sm, Tally, Warp
 from cuasmrl.timing.waits import issue_time, ready_time
-from cuasmrl.timing.work import Work
 
-_REASONS, _UNITS = len(Reason), len(Unit)
-
-
-class Result(NamedTuple):
-    """What one replay gave, in modelled cycles."""
-
-    cycles: int
-    instructions: int
-    warp_reasons: Int
-    """Cycles of all warps by reason: the sum is the sum of their lives."""
-    core_reasons: Int
-    """Cycles of each sub-core by reason; each row sums to `cycles`."""
-    row_reasons: Int
-    """Cycles of all warps by row of the code and reason."""
-    row_issues: Int
-    unit_busy: Int
-    """Cycles for which the units of a kind were held, all sub-cores together."""
-    block_end: Int
-    """When each block was done."""
+_ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
+_VISIT_WIDTH = 2
+LOG_WIDTH = 4
 
 
 @compiled
-def advance(code: Code, work: Work, warp: Int, machine: Machine, now: int) -> None:
-    """To the next instruction on the warp's way."""
-    following = warp[Warp.PLACE] + 1
-    if following >= code.block_end[work.path[warp[Warp.VISIT]]]:
-        warp[Warp.VISIT] += 1
-        if warp[Warp.VISIT] < warp[Warp.LAST_VISIT]:
-            target = code.block_start[work.path[warp[Warp.VISIT]]]
-            if target != following:
-                warp[Warp.JUMP_END] = now + machine.branch_taken
-            following = target
-    warp[Warp.PLACE] = following
+def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
+    """Nothing has been launched, all caches are cold."""
+    state = np.zeros(layout.size, np.int64)
+    state[Sm.ACCEPTED] = -FAR
+    for k in range(SUB_CORES):
+        c = layout.cores + k * layout.core_width
+        state[c + Core.LAST_ISSUE] = -1
+        state[c + Core.LAST_WARP] = -1
+        state[c + Core.LAST_TENSOR] = -1
+        state[c + Core.ACCEPTED] = -FAR
+        state[c + Core.CACHED : c + Core.QUEUE] = -1
+        state[c + Core.CONSTANTS : c + Core.LINES] = FAR
+        state[c + Core.LINES + machine.l0_lines : c + layout.core_width] = -1
+    for w in range(layout.warps, layout.warps_end, _WARP_WIDTH):
+        state[w + Warp.READY] = FAR
+    for k, seat in enumerate(range(layout.seats, layout.warps, _SEAT_WIDTH)):
+        state[seat + Seat.WARPS] = layout.warps + k * per_block * _WARP_WIDTH
+    for tag in range(layout.tags, layout.tags + machine.l1_sets * L1_WAYS * TAG_WORDS, TAG_WORDS):
+        state[tag] = -1
+    return state
 
 
 @compiled
-def start_block(code: Code, work: Work, state: State, seat: int, now: int) -> None:
+def start_block(work: Int, state: Int, seat: int, now: int) -> None:
     """Put the warps of the next block into their slots; they may issue from cycle `now` on."""
-    block = state.sm[Sm.STARTED]
-    state.sm[Sm.STARTED] += 1
-    state.alive[seat] = work.warps_per_block
-    first = seat * work.warps_per_block
-    for k in range(work.warps_per_block):
-        warp = state.warps[first + k]
-        warp[:] = 0
-        state.results[first + k, :] = 0
-        warp[Warp.BLOCK] = block
-        warp[Warp.TRACED] = block % work.blocks * work.warps_per_block + k
-        warp[Warp.VISIT] = work.path_start[warp[Warp.TRACED]]
-        warp[Warp.LAST_VISIT] = work.path_start[warp[Warp.TRACED] + 1]
-        warp[Warp.PLACE] = code.block_start[work.path[warp[Warp.VISIT]]]
-        warp[Warp.BORN] = now
-        warp[Warp.LAST_ISSUE] = now - 1
-        warp[Warp.STALL_END] = now
-        warp[Warp.READY] = now
+    per_block = work[Job.WARPS_PER_BLOCK]
+    block = state[Sm.STARTED]
+    state[Sm.STARTED] += 1
+    state[seat + Seat.ALIVE] = per_block
+    for k in range(per_block):
+        w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
+        state[w : w + _WARP_WIDTH] = 0
+        path = work[Job.PATH_STARTS] + block % work[Job.BLOCKS] * per_block + k
+        state[w + Warp.BLOCK] = block
+        state[w + Warp.SEAT] = seat
+        state[w + Warp.VISIT] = work[path]
+        state[w + Warp.LAST_VISIT] = work[path + 1]
+        state[w + Warp.PLACE] = work[work[Job.BLOCK_STARTS] + work[work[path]]]
+        state[w + Warp.BORN] = now
+        state[w + Warp.LAST_ISSUE] = now - 1
+        state[w + Warp.STALL_END] = now
+        state[w + Warp.READY] = now
 
 
 @compiled
-def open_barrier(code: Code, state: State, seat: int, per_block: int, release: int) -> None:
+def advance(code: Int, work: Int, machine: Machine, state: Int, w: int, now: int) -> None:
+    """To the next instruction on the warp's way."""
+    p = state[w + Warp.PLACE]
+    following = p + _ROW_WIDTH
+    if code[p + Row.LAST]:
+        visit = state[w + Warp.VISIT] + _VISIT_WIDTH
+        state[w + Warp.VISIT] = visit
+        if visit < state[w + Warp.LAST_VISIT]:
+            target = work[work[Job.BLOCK_STARTS] + work[visit]]
+            if target != following:
+                state[w + Warp.JUMP_END] = now + machine.branch_taken
+            following = target
+    state[w + Warp.PLACE] = following
+
+
+@compiled
+def open_barrier(code: Int, work: Int, state: Int, seat: int, release: int) -> None:
     """All warps of a block that wait at its barrier may go on."""
-    state.arrived[seat] = 0
-    for w in range(seat * per_block, (seat + 1) * per_block):
-        warp = state.warps[w]
-        if warp[Warp.WAITING]:
-            warp[Warp.WAITING] = 0
-            warp[Warp.RELEASE] = release
-            warp[Warp.READY] = ready_time(code.rows[warp[Warp.PLACE]], warp, code.registers, state.results[w])
+    state[seat + Seat.ARRIVED] = 0
+    for k in range(work[Job.WARPS_PER_BLOCK]):
+        w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
+        if state[w + Warp.WAITING]:
+            state[w + Warp.WAITING] = 0
+            state[w + Warp.RELEASE] = release
+            state[w + Warp.READY] = ready_time(code, state, w)
 
 
 @compiled
-def choose(code: Code, machine: Machine, state: State, number: int, now: int) -> tuple[int, int]:
+def choose(
+    code: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, now: int
+) -> tuple[int, int]:
     """The warp that issues now, or -1; and when the next one of this sub-core may.
 
     Greedy, then youngest: the warp that issued last, else the one that came last or has the highest number.
     """
-    warps, core, constants = state.warps, state.cores[number], state.constants[number]
     best, soonest = -1, FAR
-    for w in range(number, warps.shape[0], SUB_CORES):
-        at = warps[w, Warp.READY]
+    last = state[c + Core.LAST_WARP]
+    for w in range(layout.warps + number * _WARP_WIDTH, layout.warps_end, SUB_CORES * _WARP_WIDTH):
+        at = state[w + Warp.READY]
         if at <= now:
-            at = issue_time(code.rows[warps[w, Warp.PLACE]], core, constants, w, machine, now)
+            at = issue_time(code, machine, state, c, w, now)
+        # Only one of those that could issue now will.
+        soonest = min(soonest, max(at, now + 1))
         if at > now:
-            soonest = min(soonest, at)
-        elif w == core[Core.LAST_WARP]:
-            return w, soonest
-        elif best < 0 or warps[w, Warp.BORN] >= warps[best, Warp.BORN]:
+            continue
+        if best < 0 or w == last or (best != last and state[w + Warp.BORN] >= state[best + Warp.BORN]):
             best = w
     return best, soonest
 
 
 @compiled
-def go_on(code: Code, work: Work, machine: Machine, state: State, number: int, w: int, now: int) -> int:
+def go_on(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, c: int, w: int, blocks: int, now: int
+) -> int:
     """After an issue: to the next instruction, into a barrier, or out. Says when this warp may issue."""
-    warp = state.warps[w]
-    at_barrier = code.rows[warp[Warp.PLACE], Row.KIND] == Kind.BARRIER
-    seat, following = w // work.warps_per_block, FAR
-    advance(code, work, warp, machine, now)
-    warp[Warp.READY] = FAR
-    if warp[Warp.VISIT] >= warp[Warp.LAST_VISIT]:
-        state.alive[seat] -= 1
-        if state.alive[seat] == 0:
-            state.block_end[warp[Warp.BLOCK]] = now + 1
-            state.sm[Sm.FINISHED] += 1
-            if state.sm[Sm.STARTED] < state.block_end.size:
+    at_barrier = code[state[w + Warp.PLACE] + Row.KIND] == Kind.BARRIER
+    seat, following = state[w + Warp.SEAT], FAR
+    advance(code, work, machine, state, w, now)
+    state[w + Warp.READY] = FAR
+    if state[w + Warp.VISIT] >= state[w + Warp.LAST_VISIT]:
+        state[seat + Seat.ALIVE] -= 1
+        if state[seat + Seat.ALIVE] == 0:
+            state[layout.ends + state[w + Warp.BLOCK]] = now + 1
+            state[Sm.FINISHED] += 1
+            if state[Sm.STARTED] < blocks:
                 following = now + machine.block_start
-                start_block(code, work, state, seat, following)
+                start_block(work, state, seat, following)
     else:
-        if warp[Warp.PLACE] % INSTRUCTIONS_PER_LINE == 0 or warp[Warp.JUMP_END]:
-            warp[Warp.FETCH_END] = fetch(
-                state.lines[number], state.held[number], warp[Warp.PLACE], now, machine
-            )
+        p = state[w + Warp.PLACE]
+        if code[p + Row.FIRST] or state[w + Warp.JUMP_END]:
+            state[w + Warp.FETCH_END] = fetch(machine, state, c, code[p + Row.LINE], now)
         if at_barrier:
-            state.arrived[seat] += 1
-            warp[Warp.WAITING] = 1
+            state[seat + Seat.ARRIVED] += 1
+            state[w + Warp.WAITING] = 1
         else:
-            following = ready_time(code.rows[warp[Warp.PLACE]], warp, code.registers, state.results[w])
-            warp[Warp.READY] = following
-    if state.arrived[seat] and state.arrived[seat] == state.alive[seat]:
-        open_barrier(code, state, seat, work.warps_per_block, now + machine.bar_latency)
+            following = ready_time(code, state, w)
+            state[w + Warp.READY] = following
+    if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
+        open_barrier(code, work, state, seat, now + machine.bar_latency)
         following = now + 1
     return following
 
 
 @compiled
-def replay(code: Code, work: Work, machine: Machine, resident: int, blocks: int, seed: int) -> Result:
-    """Run `blocks` blocks, `resident` at a time, on the ways of the traced blocks in turn."""
-    rows = code.rows.shape[0]
-    state = empty_state(machine, resident, work.warps_per_block, blocks)
-    tally = Tally(
-        np.zeros(_REASONS, np.int64),
-        np.zeros((SUB_CORES, _REASONS), np.int64),
-        np.zeros((rows, _REASONS), np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(_UNITS, np.int64),
-    )
-    for seat in range(min(resident, blocks)):
-        start_block(code, work, state, seat, 0)
+def note(state: Int, log: Int, layout: Layout, w: int, now: int) -> None:
+    at = state[Sm.ISSUED] * LOG_WIDTH
+    state[Sm.ISSUED] += 1
+    if at < log.size:
+        log[at] = now
+        log[at + 1] = state[w + Warp.BLOCK]
+        log[at + 2] = (w - state[state[w + Warp.SEAT] + Seat.WARPS]) // _WARP_WIDTH
+        log[at + 3] = state[w + Warp.PLACE] // _ROW_WIDTH
+
+
+@compiled
+def replay(
+    code: Int, work: Int, machine: Machine, layout: Layout, resident: int, blocks: int, seed: int, tally: Int,
+    log: Int,
+) -> Int:  # fmt: skip
+    """Run `blocks` blocks, `resident` at a time, on the ways of the traced blocks in turn.
+
+    Counts in `tally`, writes (cycle, block, warp, instruction) of every issue to `log` as far as it reaches,
+    and gives the cycle in which each block was done; 0 for one that never was.
+    """
+    state = empty_state(machine, layout, work[Job.WARPS_PER_BLOCK])
+    for k in range(min(resident, blocks)):
+        start_block(work, state, layout.seats + k * _SEAT_WIDTH, 0)
     now = 0
-    while state.sm[Sm.FINISHED] < blocks:
+    while state[Sm.FINISHED] < blocks:
         following = FAR
         for number in range(SUB_CORES):
-            w, soonest = choose(code, machine, state, number, now)
+            c = layout.cores + number * layout.core_width
+            w, soonest = choose(code, machine, layout, state, number, c, now)
             following = min(following, soonest)
             if w >= 0:
-                attribute(code, machine, state, tally, number, w, now)
-                issue(code, work, machine, state, tally, number, w, now, seed)
-                state.sm[Sm.ISSUED] += 1
-                following = min(following, go_on(code, work, machine, state, number, w, now))
+                attribute(code, machine, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
+                note(state, log, layout, w, now)
+                issue(code, work, machine, layout, state, tally, c, w, now, seed)
+                following = min(following, go_on(code, work, machine, layout, state, c, w, blocks, now))
         if following >= FAR:
             # Nobody can ever issue again: the last block has just ended, or a barrier waits for ever.
             break
         now = max(now + 1, following)
-    cycles = state.block_end.max()
+    ends = state[layout.ends : layout.ends + blocks].copy()
     for number in range(SUB_CORES):
-        tally.cores[number, Reason.NO_WARP] += cycles - state.cores[number, Core.LAST_ISSUE] - 1
-    return Result(
-        cycles if state.sm[Sm.FINISHED] == blocks else -1,
-        state.sm[Sm.ISSUED],
-        tally.warps,
-        tally.cores,
-        tally.rows,
-        tally.issues,
-        tally.units,
-        state.block_end,
-    )
+        last = state[layout.cores + number * layout.core_width + Core.LAST_ISSUE]
+        tally[Tally.CORES + number * Tally.REASONS + Reason.NO_WARP] += ends.max() - last - 1
+    return ends

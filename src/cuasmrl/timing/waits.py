@@ -1,11 +1,12 @@
-"""What an instruction waits for: by itself, and for the units, ports and queues of its sub-core."""
+"""What an instruction waits for: by itself, and for the units, ports and queues of its sub-core.
+
+In compiled functions `p`, `w` and `c` are the records of an instruction, a warp and a sub-core.
+"""
 
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.columns import BOARDS, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
 from cuasmrl.timing.compiled import compiled
 from cuasmrl.timing.machine import Machine
-
-CONSTANT_LINES = 4096
+from cuasmrl.timing.records import BOARDS, CONSTANT_LINES, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
 
 
 @compiled
@@ -15,64 +16,77 @@ def up(sixteenths: int) -> int:
 
 
 @compiled
-def boards_done(row: Int, warp: Int, long: bool) -> int:
+def boards_done(code: Int, state: Int, p: int, w: int, long: int) -> int:
     """When the scoreboards that an instruction waits for are zero; one raised a cycle ago is not seen yet."""
     done = 0
+    mask = code[p + Row.WAIT]
     for board in range(BOARDS):
-        if row[Row.WAIT] >> board & 1 and (warp[Warp.BOARD_LONG + board] != 0) == long:
-            if warp[Warp.BOARD_SET + board] + 2 <= warp[Warp.STALL_END]:
-                done = max(done, warp[Warp.BOARD_DONE + board])
+        if mask >> board & 1 and state[w + Warp.BOARD_LONG + board] == long:
+            if state[w + Warp.BOARD_SET + board] + 2 <= state[w + Warp.STALL_END]:
+                done = max(done, state[w + Warp.BOARD_DONE + board])
             else:
-                done = max(done, warp[Warp.BOARD_BEFORE + board])
+                done = max(done, state[w + Warp.BOARD_BEFORE + board])
     return done
 
 
 @compiled
-def tensor_results(row: Int, registers: Int, results: Int) -> int:
+def tensor_results(code: Int, state: Int, p: int, w: int) -> int:
     """When the products whose results an instruction reads are there."""
     done = 0
-    if row[Row.TENSOR_READS]:
-        for k in range(row[Row.READS], row[Row.WRITES]):
-            done = max(done, results[registers[k]])
+    for k in range(code[p + Row.READ_COUNT]):
+        done = max(done, state[w + Warp.RESULTS + code[p + Row.READS + k]])
     return up(done)
 
 
 @compiled
-def ready_time(row: Int, warp: Int, registers: Int, results: Int) -> int:
+def ready_time(code: Int, state: Int, w: int) -> int:
     """When everything has happened that a warp's next instruction waits for by itself."""
-    at = max(warp[Warp.STALL_END], warp[Warp.JUMP_END], warp[Warp.FETCH_END])
-    if row[Row.WAIT]:
-        at = max(at, boards_done(row, warp, False), boards_done(row, warp, True))
-    at = max(at, warp[Warp.COPIES_END], warp[Warp.RELEASE])
-    return max(at, tensor_results(row, registers, results))
+    p = state[w + Warp.PLACE]
+    at = max(state[w + Warp.STALL_END], state[w + Warp.JUMP_END])
+    at = max(at, state[w + Warp.FETCH_END])
+    if code[p + Row.WAIT]:
+        at = max(at, boards_done(code, state, p, w, 0))
+        at = max(at, boards_done(code, state, p, w, 1))
+    at = max(at, state[w + Warp.COPIES_END])
+    at = max(at, state[w + Warp.RELEASE])
+    return max(at, tensor_results(code, state, p, w))
 
 
 @compiled
-def tensor_free(core: Int, warp: int, machine: Machine) -> int:
+def tensor_free(machine: Machine, state: Int, c: int, w: int) -> int:
     """Sixteenths from which on the tensor core takes a product of this warp."""
-    free = core[Core.TENSOR_FREE]
-    return free + machine.tensor_same_warp if core[Core.LAST_TENSOR] == warp else free
+    free = state[c + Core.TENSOR_FREE]
+    return free + machine.tensor_same_warp if state[c + Core.LAST_TENSOR] == w else free
 
 
 @compiled
-def unit_free(row: Int, core: Int) -> int:
-    free = core[Core.UNIT_FREE + row[Row.UNIT]]
-    return min(free, core[Core.UNIT_FREE + Unit.FMA_LITE]) if row[Row.LITE] else free
+def unit_free(code: Int, state: Int, p: int, c: int) -> int:
+    free = state[c + Core.UNIT_FREE + code[p + Row.UNIT]]
+    return min(free, state[c + Core.UNIT_FREE + Unit.FMA_LITE]) if code[p + Row.LITE] else free
 
 
 @compiled
-def issue_time(row: Int, core: Int, constants: Int, warp: int, machine: Machine, now: int) -> int:
+def queue_free(state: Int, c: int) -> int:
+    """When the memory queue has room for one more."""
+    return state[c + Core.QUEUE + state[c + Core.QUEUED]]
+
+
+@compiled
+def issue_time(code: Int, machine: Machine, state: Int, c: int, w: int, now: int) -> int:
     """When units, ports and queues of the sub-core let an instruction in that is ready now."""
-    at = core[Core.CONTROL_FREE]
-    if row[Row.KIND] == Kind.TENSOR:
-        at = max(at, up(tensor_free(core, warp, machine)))
-    elif row[Row.KIND] == Kind.QUEUED:
-        at = max(at, core[Core.QUEUE + core[Core.QUEUED] % machine.queue_entries])
-    elif row[Row.UNIT] != Unit.NONE:
-        at = max(at, unit_free(row, core))
-    if row[Row.CONSTANT] >= 0:
-        line = row[Row.CONSTANT] % CONSTANT_LINES
-        if constants[line] == FAR:
-            constants[line] = now + machine.constant_miss
-        at = max(at, constants[line])
+    p = state[w + Warp.PLACE]
+    at = state[c + Core.CONTROL_FREE]
+    kind = code[p + Row.KIND]
+    if kind == Kind.TENSOR:
+        at = max(at, up(tensor_free(machine, state, c, w)))
+    elif kind == Kind.QUEUED:
+        at = max(at, queue_free(state, c))
+    elif code[p + Row.UNIT] != Unit.NONE:
+        at = max(at, unit_free(code, state, p, c))
+    line = code[p + Row.CONSTANT]
+    if line >= 0:
+        line = c + Core.CONSTANTS + line % CONSTANT_LINES
+        if state[line] == FAR:
+            state[line] = now + machine.constant_miss
+        at = max(at, state[line])
     return at

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from cuasmrl.emulator import Trace
-from cuasmrl.emulator.trace import code_digest
+from cuasmrl.emulator.trace import SECTOR_BYTES, code_digest
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass import Listing
 from cuasmrl.schedule import control_flow
-from cuasmrl.timing.code import traced_slots
-
-Int = npt.NDArray[np.int64]
-
-
-class Work(NamedTuple):
-    warps_per_block: int
-    blocks: int
-    path_start: Int
-    """Per warp, into `path`; one element more than there are warps."""
-    path: Int
-    visit_slots: Int
-    """Per element of `path`: where its accesses begin in `accesses`."""
-    accesses: Int
-    """Per visit and memory instruction of the block: number of the access, or -1 if no lane was active."""
-    lines: Int
-    passes: Int
-    sectors_start: Int
-    """Per access, into `sectors`."""
-    sectors: Int
-    """Addresses in units of sectors."""
+from cuasmrl.timing.code import Int, traced_slots
+from cuasmrl.timing.records import Job, Row
 
 
-def lay_out(trace: Trace, listing: Listing) -> Work:
-    """The work of all traced warps; `listing` is the code that was traced."""
+def lay_out(trace: Trace, listing: Listing) -> Int:
+    """The work of all traced warps as one array that begins with a `Job`; `listing` is the traced code."""
     if code_digest(listing.kernel.words) != trace.header.code:
         raise CuasmrlError(
             f"The trace of {trace.header.kernel} was recorded from other code than this schedule's; "
@@ -48,24 +26,40 @@ def lay_out(trace: Trace, listing: Listing) -> Work:
     slot_of[list(numbers)] = list(numbers.values())
     slots = np.array([np.count_nonzero(slot_of[b.start : b.end] >= 0) for b in blocks], np.int64)
     paths = [trace.path(w).astype(np.int64) for w in range(trace.warps)]
-    path_start = np.concatenate([[0], np.cumsum([len(p) for p in paths])]).astype(np.int64)
+    starts = _starts(np.array([len(p) for p in paths], np.int64))
     path = np.concatenate([np.zeros(0, np.int64), *paths])
-    visit_slots = np.concatenate([[0], np.cumsum(slots[path])]).astype(np.int64)
+    visit_slots = _starts(slots[path])
+    records, record_of = _records(trace)
     accesses = np.full(int(visit_slots[-1]), -1, np.int64)
-    visit = path_start[trace.access_warp] + trace.access_position
-    accesses[visit_slots[visit] + slot_of[trace.access_instruction]] = np.arange(len(visit))
-    counts = np.diff(trace.pattern_start)[trace.access_pattern] if len(visit) else np.zeros(0, np.int64)
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    sectors = [trace.sectors(k) // 32 for k in range(len(visit))]
-    return Work(
-        trace.header.warps_per_block,
-        len(trace.blocks),
-        path_start,
-        path,
-        visit_slots[:-1],
+    visit = starts[trace.access_warp] + trace.access_position
+    block_starts = int(Job.HEAD)
+    path_starts = block_starts + len(blocks)
+    visits = path_starts + len(starts)
+    first_access = visits + 2 * len(path)
+    first_record = first_access + len(accesses)
+    accesses[visit_slots[visit] + slot_of[trace.access_instruction]] = first_record + record_of
+    head = [trace.header.warps_per_block, len(trace.blocks), block_starts, path_starts, visits, first_access]
+    return np.concatenate([
+        np.array(head, np.int64),
+        np.array([block.start * Row.WIDTH for block in blocks], np.int64),
+        visits + 2 * starts,
+        np.stack([path, visit_slots[:-1]], axis=1).reshape(-1),
         accesses,
-        trace.access_lines.astype(np.int64),
-        trace.access_passes.astype(np.int64),
-        start,
-        np.concatenate([np.zeros(0, np.int64), *sectors]),
-    )
+        records,
+    ])  # fmt: skip
+
+
+def _records(trace: Trace) -> tuple[Int, Int]:
+    """All accesses one behind the other, and where each begins."""
+    parts, starts, at = [], [], 0
+    for k in range(len(trace.access_warp)):
+        sectors = trace.sectors(k) // SECTOR_BYTES
+        head = [int(trace.access_lines[k]), int(trace.access_passes[k]), len(sectors)]
+        parts.append(np.concatenate([head, sectors]).astype(np.int64))
+        starts.append(at)
+        at += len(parts[-1])
+    return np.concatenate([np.zeros(0, np.int64), *parts]), np.array(starts, np.int64)
+
+
+def _starts(counts: Int) -> Int:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
