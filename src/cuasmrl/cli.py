@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cuasmrl.bench.emulator import EmulatorFigures
     from cuasmrl.bench.schedule import ScheduleFigures
     from cuasmrl.emulate import Outcome
+    from cuasmrl.simulate import Simulation
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=__doc__)
 # Piped output is read by programs and in logs: no reason to fold it at 80 columns.
@@ -353,6 +354,61 @@ def _ranges(text: str | None) -> list[int] | None:
             raise CuasmrlError(f"--blocks {text} is not understood; write for example 0-3,17")
         numbers += range(int(first), int(last if dash else first) + 1)
     return numbers
+
+
+@app.command(name="simulate")
+def simulate_command(
+    workload: Annotated[str, typer.Argument(help="A workload, see `cuasmrl workloads`.", show_default=False)],
+    config: Annotated[str | None, typer.Option("--config", help="One config instead of the first.")] = None,
+    chip: Annotated[
+        str, typer.Option("--chip", help="A chip with timing data, such as a100 or rtx4090.")
+    ] = "a100",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A size such as M=512; repeat for several.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Replays with other latency jitter.", min=1)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Modelled cycles of a workload as the compiler scheduled it, and where each went."""
+    from cuasmrl import workloads
+    from cuasmrl.chips import chip as chip_named
+    from cuasmrl.simulate import simulate
+
+    chosen = workloads.get(workload)
+    sizes = {**chosen.sizes, **_sizes(settings or [], set(chosen.sizes), chosen.name)}
+    one = chosen.config(config) if config else chosen.configs[0]
+    result = simulate(chosen, one, chip_named(chip), sizes, seeds)
+    if as_json:
+        _print_json(result.as_dict())
+    else:
+        _print_simulation(result)
+
+
+def _print_simulation(result: "Simulation") -> None:
+    shape = " ".join(f"{name}={size}" for name, size in result.sizes.items())
+    spread = max(result.cycles) - min(result.cycles)
+    console.print(
+        f"{result.workload} {result.config} on {result.chip}, {shape}\n"
+        f"{result.mean_cycles:,.0f} modelled cycles (mean of {len(result.cycles)} seeds, {spread} apart)\n"
+        f"one SM: {result.blocks} blocks, {result.resident} at a time (limit: {result.limit}), "
+        f"{result.instructions:,} warp instructions",
+        markup=False,
+    )
+    table = Table(box=None, pad_edge=False)
+    for column in ("cycles by reason", "sub-cores", "warps"):
+        table.add_column(column, justify="left" if column.startswith("cycles") else "right")
+    for name in sorted({*result.reasons, *result.warp_reasons}, key=lambda n: -result.reasons.get(n, 0)):
+        shares = (f"{100 * share.get(name, 0):.1f} %" for share in (result.reasons, result.warp_reasons))
+        table.add_row(name, *shares)
+    console.print(table)
+    busy = ", ".join(f"{name} {100 * share:.0f} %" for name, share in result.units.items() if share >= 0.005)
+    console.print(f"units held: {busy}", markup=False)
+    hot = Table(box=None, pad_edge=False)
+    for column in ("hot instructions", "executed", "warp cycles", "mostly"):
+        hot.add_column(column, justify="right" if column in ("executed", "warp cycles") else "left")
+    for i in result.hot:
+        hot.add_row(f"{i.address:05x}  {i.text}", f"{i.executions:,}", f"{i.cycles:,}", i.reason)
+    console.print(hot)
 
 
 @app.command()

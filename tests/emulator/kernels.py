@@ -1,6 +1,7 @@
 """Small CUDA kernels on the emulator: load a file of `sources/` once, launch its kernels many times."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from cuasmrl.cubin import Cubin
 from cuasmrl.emulator import DEFAULT_BUDGET, Emulator, Run, Trace
 from cuasmrl.launch import Argument, Launch
+from cuasmrl.sass import Listing, disassemble
 
 Size: TypeAlias = int | tuple[int, ...]
 Array: TypeAlias = npt.NDArray[Any]
@@ -21,9 +23,13 @@ class Kernels:
         self.cubin = cubin
         self._emulators: dict[str, Emulator] = {}
 
+    @cached_property
+    def listings(self) -> dict[str, Listing]:
+        return disassemble(self.cubin)
+
     def emulator(self, name: str) -> Emulator:
         if name not in self._emulators:
-            self._emulators[name] = Emulator(self.cubin, name)
+            self._emulators[name] = Emulator(self.cubin, name, listing=self.listings[name])
         return self._emulators[name]
 
     def run(
@@ -48,9 +54,7 @@ Load: TypeAlias = Callable[[str, str], Kernels]
 """load("control", "sm_80"): sources/control.cu for a chip."""
 
 
-def launch(
-    arguments: Sequence[Argument], grid: Size = 1, block: Size = 32, shared: int = 0
-) -> Launch:
+def launch(arguments: Sequence[Argument], grid: Size = 1, block: Size = 32, shared: int = 0) -> Launch:
     return Launch(_three(grid), _three(block), shared, tuple(arguments))
 
 

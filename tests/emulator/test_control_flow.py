@@ -133,7 +133,7 @@ def test_jump_table(control: Kernels) -> None:
 def test_some_lanes_return_early(control: Kernels) -> None:
     x, out = numbers(64, -3, 14), np.full(64, 5, np.int32)
     control.run("leaves", x, out, grid=2)
-    assert out.tolist() == [5 if 0 > v or v < 10 else 95 for v in x.tolist()]
+    assert out.tolist() == [5 if v < 10 else 95 for v in x.tolist()]
 
 
 def polynomial(x: int, n: int) -> int:
@@ -168,10 +168,8 @@ def test_both_sides_of_a_branch_have_loops(control: Kernels) -> None:
         v, r = int(x[i]), 0
         for k in range(v if v & 1 else 2 * v):
             t = int(table[(i + k) & 31])
-            if v & 1:
-                r = r + k if t & 1 else r ^ v
-            else:
-                r = int32(r - k if t & 2 else 2 * r + 1)
+            odd, even = r + k if t & 1 else r ^ v, int32(r - k if t & 2 else 2 * r + 1)
+            r = odd if v & 1 else even
         return r
 
     control.run("sides", x, out)
@@ -194,9 +192,7 @@ def test_recursion_that_overflows_the_stack(control: Kernels) -> None:
 @pytest.mark.parametrize(
     ("grid", "block"), [(1, 1), (3, 33), ((2, 3), (5, 7)), ((2, 2, 3), (4, 3, 5)), ((1, 5, 1), (1, 1, 64))]
 )
-def test_indices(
-    control: Kernels, grid: int | tuple[int, ...], block: int | tuple[int, ...]
-) -> None:
+def test_indices(control: Kernels, grid: int | tuple[int, ...], block: int | tuple[int, ...]) -> None:
     g = (*((grid,) if isinstance(grid, int) else grid), 1, 1)[:3]
     b = (*((block,) if isinstance(block, int) else block), 1, 1)[:3]
     out = np.full((int(np.prod(g)), int(np.prod(b)), 6), -1, np.int32)

@@ -30,7 +30,7 @@ def test_a_lock_between_lanes(locks: Kernels) -> None:
 
 def test_a_lock_between_lanes_that_spin_in_a_loop_of_its_own(locks: Kernels) -> None:
     """Needs lanes that go on independently, as they do since Volta."""
-    assert take_turns(locks, "naive_lanes", grid=1, block=32) == (0, 32)
+    assert take_turns(locks, "naive_lanes", grid=1, block=6) == (0, 6)
 
 
 def test_waiting_for_a_later_block(locks: Kernels) -> None:

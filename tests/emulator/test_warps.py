@@ -17,7 +17,9 @@ def lanes(request: pytest.FixtureRequest, load: Load) -> Kernels:
     return load("lanes", request.param)
 
 
-def run(kernels: Kernels, name: str, *arguments: npt.NDArray[np.int32], rows: int = 1) -> npt.NDArray[np.int32]:
+def run(
+    kernels: Kernels, name: str, *arguments: npt.NDArray[np.int32], rows: int = 1
+) -> npt.NDArray[np.int32]:
     out = np.zeros((rows, 64), np.int32)
     kernels.run(name, arguments[0], out, *arguments[1:], block=64)
     return out
@@ -49,7 +51,7 @@ def test_votes_in_both_sides_of_a_branch(lanes: Kernels) -> None:
     odd = np.array(bits(third & (x & 1 == 1)))
     assert (ballot[third] == odd[third]).all()
     for first in (0, 32):
-        those = third & (WARP == first)
+        those = third & (first == WARP)
         wanted = int((x[those] == 7).any()) + 2 * int((x[those] > 7).all())
         assert (any_all[those] == wanted).all()
     assert (masks[third] == np.array(bits(third))[third]).all()
@@ -104,10 +106,12 @@ def test_waiting_for_lanes_that_never_come(load: Load) -> None:
     """The mask names lane 0 too, which has taken the other way."""
     x = np.arange(64, dtype=np.int32)
     masks = np.array([0xAAAAAAAB, 0xAAAAAAAB], np.uint32).view(np.int32)
-    with pytest.raises(Fault, match=r"block \(0, 0, 0\), thread \(1, 0, 0\): waits for ever at the conv") as caught:
+    with pytest.raises(
+        Fault, match=r"block \(0, 0, 0\), thread \(1, 0, 0\): waits for ever at the conv"
+    ) as caught:
         run(load("lanes", "sm_80"), "loaded_mask", x, masks)
     assert caught.value.kernel == "loaded_mask"
-    assert "32 of 64 living threads" in str(caught.value)
+    assert "32 of 64 living threads of the block" in str(caught.value)
 
 
 @pytest.mark.parametrize("chip", CHIPS[1:])
@@ -115,11 +119,11 @@ def test_reductions(load: Load, chip: str) -> None:
     x = numbers(64, -1000, 1000)
     first, second, third = run(load("lanes", chip), "reductions", x, rows=3)
     for warp in (0, 32):
-        odd = (x & 1 == 1) & (WARP == warp)
+        odd = (x & 1 == 1) & (warp == WARP)
         assert (first[odd] == x[odd].sum()).all()
         assert (second[odd] == x[odd].min()).all()
         assert (third[odd] == x[odd].view(np.uint32).max().view(np.int32)).all()
-        even = (x & 1 == 0) & (WARP == warp)
+        even = (x & 1 == 0) & (warp == WARP)
         assert (first[even] == np.bitwise_and.reduce(x[even])).all()
         assert (second[even] == np.bitwise_or.reduce(x[even])).all()
         assert (third[even] == np.bitwise_xor.reduce(x[even])).all()

@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 from cuasmrl.emulator.values import FALSE, LANES, Mask
 
+_ALL = -1
+"""All living threads of a block are expected."""
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -18,8 +21,8 @@ class _Waiting:
     rooms: dict[int, Mask] = field(default_factory=dict)
     """Threads that wait, by the instruction at which they go on."""
     arrived: Mask = field(default_factory=lambda: FALSE)
-    expected: int | None = None
-    """Threads that must arrive; None for all living ones of the block."""
+    expected: npt.NDArray[np.int64] = field(default_factory=lambda: np.full((1, 1, 1), _ALL))
+    """Threads that must arrive in each block."""
     votes: Mask = field(default_factory=lambda: FALSE)
     reduction: str = ""
 
@@ -31,8 +34,8 @@ class Barriers:
         self, shape: tuple[int, int, int], go: Callable[[int, Mask], None], living: Callable[[], Mask]
     ) -> None:
         self.shape = shape
-        self.result: npt.NDArray[np.uint32] = np.zeros((shape[0], 1, 1), np.uint32)
-        """What the last BAR.RED of each block gave."""
+        self.result: npt.NDArray[np.uint32] = np.zeros((*shape[:2], 1), np.uint32)
+        """What the last BAR.RED of each warp gave: warps may be at barriers of different numbers."""
         self._go = go
         self._living = living
         self._waiting: dict[int, _Waiting] = {}
@@ -49,7 +52,10 @@ class Barriers:
     ) -> None:
         state = self._waiting.setdefault(name, _Waiting())
         state.arrived = state.arrived | threads
-        state.expected = expected
+        count = _ALL if expected is None else expected
+        if (state.expected != count).any():
+            here = _any_thread(np.broadcast_to(threads, self.shape))
+            state.expected = np.where(here, count, state.expected)
         if vote is not None:
             state.votes = state.votes | (threads & vote)
             state.reduction = reduction
@@ -87,7 +93,7 @@ class Barriers:
     def waiting(self) -> dict[int, Mask]:
         """Barrier number and the threads that wait at it."""
         found = {}
-        for name, state in self._waiting.items():
+        for name, state in sorted(self._waiting.items()):
             threads = np.zeros(self.shape, np.bool_)
             for room in state.rooms.values():
                 threads |= room
@@ -97,15 +103,15 @@ class Barriers:
 
     def _complete(self, state: _Waiting) -> Mask:
         """Per block: has everybody arrived whom the barrier waits for?"""
-        if state.expected is None:
-            missing = self._living() & ~state.arrived
-            anybody = _any_thread(np.broadcast_to(state.arrived, self.shape))
-            if not missing.any():
-                return anybody
-            return ~_any_thread(np.broadcast_to(missing, self.shape)) & anybody
-        warps = np.logical_or.reduce(np.broadcast_to(state.arrived, self.shape), axis=2, keepdims=True)
-        enough: Mask = warps.sum(axis=1, keepdims=True) * LANES >= state.expected
-        return enough
+        arrived = np.broadcast_to(state.arrived, self.shape)
+        missing = np.broadcast_to(self._living() & ~state.arrived, self.shape)
+        everybody = ~_any_thread(missing) & _any_thread(arrived)
+        counted = state.expected != _ALL
+        if not counted.any():
+            return everybody
+        # A barrier counts warps: the compiler has brought their lanes together.
+        enough = any_lane(arrived).sum(axis=1, keepdims=True) * LANES >= state.expected
+        return np.where(counted, enough, everybody)
 
     def _reduce(self, state: _Waiting, done: Mask) -> None:
         voters = np.broadcast_to(state.arrived, self.shape)
@@ -114,9 +120,14 @@ class Barriers:
             votes = votes == voters.sum(axis=(1, 2), keepdims=True)
         elif state.reduction == "OR":
             votes = votes > 0
-        self.result = np.where(done, votes, self.result).astype(np.uint32)
+        self.result = np.where(done & any_lane(voters), votes, self.result).astype(np.uint32)
 
 
 def _any_thread(threads: Mask) -> Mask:
     """Per block: is there any?"""
     return np.logical_or.reduce(threads, axis=(1, 2), keepdims=True)
+
+
+def any_lane(threads: Mask) -> Mask:
+    """Per warp: is there any?"""
+    return np.logical_or.reduce(threads, axis=2, keepdims=True)

@@ -10,6 +10,7 @@ import numpy as np
 from cuasmrl.cubin import WORD_BYTES
 from cuasmrl.emulator.faults import UnsupportedError
 from cuasmrl.emulator.forms import Form, Read, ReadMask, Step, mask_reader
+from cuasmrl.emulator.meetings import Meeting, split
 from cuasmrl.emulator.semantics.lanes import packed
 from cuasmrl.emulator.semantics.registry import executes
 from cuasmrl.emulator.values import TRUE, ZERO, Mask, constant, join
@@ -179,7 +180,8 @@ def leave(form: Form) -> Transfer:
 @transfers("BSYNC")
 def converge(form: Form) -> Transfer:
     """Wait for all lanes that passed the BSSY of the same barrier register and have not left it."""
-    form.ignore("RECONVERGENT", "RELIABLE")
+    form.ignore("RECONVERGENT")
+    reliable = form.has("RELIABLE")
     barrier, following = _barrier_register(form.operand(_barrier_position(form))), form.instruction.index + 1
     condition = _condition(form)
 
@@ -188,7 +190,8 @@ def converge(form: Form) -> Transfer:
         if rest is not None:
             machine.go(following, rest)
         if taken is not None:
-            machine.meet(following, taken, lambda: w.registers.barriers[barrier])
+            forget = None if reliable else (lambda lanes: _forget(w, barrier, lanes))
+            machine.meet(following, Meeting(taken, lambda: w.registers.barriers[barrier], forget=forget))
 
     return transfer
 
@@ -211,7 +214,7 @@ def warp_sync(form: Form) -> Transfer:
         if leave_to is not None:
             machine.collect(following, taken, masks(w), leave_to)
         else:
-            machine.meet(following, taken, lambda: masks(w), exclusive)
+            machine.meet(following, Meeting(taken, lambda: masks(w), exclusive))
 
     return transfer
 
@@ -246,9 +249,7 @@ def barrier(form: Form) -> Transfer:
     form.ignore("DEFER_BLOCKING")
     kind = form.choose("SYNC", "ARV", "RED")
     reduction = form.choose("POPC", "AND", "OR") if kind == "RED" else ""
-    numbers = [k for k, o in enumerate(form.sources) if not o.is_predicate]
-    name = form.immediate(numbers[0])
-    threads = form.immediate(numbers[1]) if len(numbers) > 1 else None
+    barriers = _barrier_numbers(form)
     value = form.predicate(len(form.sources) - 1) if kind == "RED" else None
     guard = form.instruction.guard
     condition = mask_reader(guard) if guard is not None else (lambda w: TRUE)
@@ -260,10 +261,34 @@ def barrier(form: Form) -> Transfer:
             machine.go(following, rest)
         if taken is not None:
             vote = None if value is None else value(w)
-            machine.barriers.arrive(name, following, taken, threads, waits=kind != "ARV",
-                                    vote=vote, reduction=reduction)  # fmt: skip
+            for name, count, threads in barriers(machine, w, taken):
+                machine.barriers.arrive(name, following, threads, count, waits=kind != "ARV",
+                                        vote=vote, reduction=reduction)  # fmt: skip
 
     return transfer
+
+
+_BarrierNumbers: TypeAlias = "Callable[[Machine, Warps, Mask], list[tuple[int, int | None, Mask]]]"
+"""Which barrier the threads come to, and how many threads it waits for."""
+
+
+def _barrier_numbers(form: Form) -> _BarrierNumbers:
+    """Numbers, or registers; where both are in one register the count is in its upper half."""
+    positions = [k for k, o in enumerate(form.sources) if not o.is_predicate]
+    operands = [form.operand(k) for k in positions]
+    if all(operand.kind is Kind.IMMEDIATE for operand in operands):
+        fixed = [form.immediate(k) for k in positions]
+        return lambda machine, w, threads: [(fixed[0], fixed[1] if len(fixed) > 1 else None, threads)]
+    name, count = form.integer(positions[0]), form.integer(positions[-1])
+    counted, packed_together = len(operands) > 1, [o.text for o in operands[1:]] == [operands[0].text]
+
+    def read(machine: Machine, w: Warps, threads: Mask) -> list[tuple[int, int | None, Mask]]:
+        many = count(w) >> np.uint32(16) if packed_together else count(w)
+        key = (name(w) & np.uint32(15)) | ((many & np.uint32(0xFFF)) << np.uint32(4) if counted else ZERO)
+        groups = split(np.broadcast_to(threads, machine.shape), np.broadcast_to(key, machine.shape))
+        return [(number & 15, number >> 4 if counted else None, those) for number, those in groups]
+
+    return read
 
 
 @executes("BSSY")
@@ -289,11 +314,15 @@ def leave_region(form: Form) -> Step:
     condition = _condition(form)
 
     def step(w: Warps) -> None:
-        barriers = w.registers.barriers
-        barriers[index] = barriers[index] & ~packed(w.active & condition(w))
+        _forget(w, index, w.active & condition(w))
         w.machine.release()
 
     return step
+
+
+def _forget(w: Warps, index: int, lanes: Mask) -> None:
+    barriers = w.registers.barriers
+    barriers[index] = barriers[index] & ~packed(lanes)
 
 
 @executes("BMOV")

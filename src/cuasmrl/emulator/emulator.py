@@ -25,7 +25,7 @@ _WARPS_IN_A_SLAB = 512
 _BYTES_IN_A_SLAB = 512 << 20
 _REGISTER_BYTES = 4
 _DEFAULT_STACK = 1024
-"""cudaLimitStackSize: what the driver gives a thread whose stack the compiler could not measure (recursion)."""
+"""What the driver gives a thread whose stack the compiler could not measure: cudaLimitStackSize."""
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,9 @@ class GlobalMemory:
 
 
 def _unmapped(address: int, size: int, verb: str, memory: GlobalMemory, position: int) -> LaneFault:
-    if 0 <= address < _NULL_PAGE:
-        return LaneFault(f"{size} bytes are {verb} at {address:#x} through a null pointer", position)
+    shown = f"{address & 0xFFFF_FFFF_FFFF_FFFF:#x}"
+    if -_NULL_PAGE <= address < _NULL_PAGE:
+        return LaneFault(f"{size} bytes are {verb} at {shown} through a null pointer", position)
     nearest = min(
         memory.regions,
         key=lambda region: min(abs(address - region.start), abs(address - region.limit)),
@@ -135,9 +136,7 @@ def _unmapped(address: int, size: int, verb: str, memory: GlobalMemory, position
         hint = f"{nearest.start - address} bytes before {nearest.label}"
     elif nearest is not None:
         hint = f"{address + size - nearest.limit} bytes past the end of {nearest.label}"
-    return LaneFault(
-        f"{size} bytes of global memory are {verb} at {address:#x}, out of bounds: {hint}", position
-    )
+    return LaneFault(f"{size} bytes of global memory are {verb} at {shown}, out of bounds: {hint}", position)
 
 
 def _place(arrays: dict[str, npt.NDArray[Any]]) -> list[Region]:

@@ -6,13 +6,13 @@ address goes first, so that those behind catch up and groups merge again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from cuasmrl.emulator.access import Addresses, Flat
-from cuasmrl.emulator.barriers import Barriers
+from cuasmrl.emulator.barriers import Barriers, any_lane
 from cuasmrl.emulator.constants import Constants
 from cuasmrl.emulator.faults import Fault, LaneFault
 from cuasmrl.emulator.global_memory import GlobalMemory, GlobalSpace
@@ -29,6 +29,13 @@ from cuasmrl.launch import Launch
 
 _TURNS_BEFORE_ANOTHER_GROUP = 256
 """A group that spins must let those go on it waits for."""
+_PATIENCE = 4096
+"""Turns without anybody coming, after which lanes at a BSYNC stop waiting.
+
+A thread that holds a lock may wait there for those that spin for it. Threads of one warp make progress
+independently of each other (CUDA C++ Programming Guide, "Independent Thread Scheduling"), so hardware must
+let it go on too; only .RELIABLE barriers and WARPSYNC are waited for without end.
+"""
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,7 @@ class Machine:
         self._parked: dict[int, Meeting] = {}
         self.collectives = Collectives()
         self._turn = 0
+        self._patience = _PATIENCE
 
     # what instructions ask for
 
@@ -107,11 +115,13 @@ class Machine:
             self.living = self.living & ~threads
         self.release()
 
-    def meet(self, index: int, threads: Mask, masks: Callable[[], Value], exclusive: bool = False) -> None:
+    def meet(self, index: int, meeting: Meeting) -> None:
         """Wait until all living lanes of each lane's mask are here, then go on at an instruction."""
         parked = self._parked.get(index)
-        everybody = threads if parked is None else parked.threads | threads
-        self._parked[index] = Meeting(everybody, masks, exclusive)
+        if parked is not None:
+            meeting.threads = meeting.threads | parked.threads
+        meeting.since = self._turn
+        self._parked[index] = meeting
         self._release_parked([index])
 
     def collect(self, index: int, threads: Mask, masks: Value, leave_to: int) -> None:
@@ -135,7 +145,7 @@ class Machine:
             released = meeting.complete(self.living)
             if meeting.exclusive:
                 busy = self._ready.get(index, FALSE)
-                released = meeting.first_mask(released) & ~_any_lane(busy)
+                released = meeting.first_mask(released) & ~any_lane(busy)
             if not released.any():
                 continue
             if released is meeting.threads:
@@ -161,10 +171,21 @@ class Machine:
 
     def _next(self) -> int:
         self._turn += 1
-        if self._turn % _TURNS_BEFORE_ANOTHER_GROUP == 0 and len(self._ready) > 1:
+        if self._turn % _TURNS_BEFORE_ANOTHER_GROUP == 0:
+            self._part()
             # Dictionaries keep the order of insertion: the first one has waited longest.
             return next(iter(self._ready))
         return min(self._ready)
+
+    def _part(self) -> None:
+        """Let those go on alone who wait at a convergence that may never come about."""
+        for index, meeting in list(self._parked.items()):
+            if meeting.forget is not None and self._turn - meeting.since > self._patience:
+                # Where one lock is, others follow.
+                self._patience = max(_TURNS_BEFORE_ANOTHER_GROUP, self._patience // 2)
+                del self._parked[index]
+                meeting.forget(meeting.threads)
+                self.go(index, meeting.threads)
 
     def _execute(self, start: int) -> None:
         active = self._ready.pop(start)
@@ -231,26 +252,26 @@ class Machine:
     def _rooms(self) -> list[tuple[str, Mask]]:
         """Where threads wait, and which."""
         rooms = [(f"barrier {name}", threads) for name, threads in self.barriers.waiting().items()]
-        rooms += [(f"the convergence before {16 * i:#x}", m.threads) for i, m in self._parked.items()]
+        # Those who wait without end first: others may only wait for them.
+        parked = sorted(self._parked.items(), key=lambda item: item[1].forget is not None)
+        rooms += [(f"the convergence before {16 * i:#x}", m.threads) for i, m in parked]
         rooms += [("a collective", self.collectives.threads)] if self.collectives.threads.any() else []
         return rooms
 
     def _deadlock(self, rooms: list[tuple[str, Mask]]) -> Fault:
         what, threads = rooms[0]
-        waiting = int(np.count_nonzero(np.broadcast_to(threads, self.shape)))
-        living = int(np.count_nonzero(np.broadcast_to(self.living, self.shape)))
-        others = f"; {', '.join(name for name, _ in rooms[1:])} hold others" if rooms[1:] else ""
+        position = int(self.slab.flat(threads).argmax())
+        block = position // self.slab.threads
+        waiting, living = (
+            int(np.count_nonzero(np.broadcast_to(some, self.shape)[block])) for some in (threads, self.living)
+        )
+        others = f"; others wait at {', '.join(name for name, _ in rooms[1:])}" if rooms[1:] else ""
         return Fault(
-            f"waits for ever at {what}: {waiting} of {living} living threads are there{others}",
+            f"waits for ever at {what}: {waiting} of {living} living threads of the block are there{others}",
             self._name,
             None,
-            *self._who(int(self.slab.flat(threads).argmax())),
+            *self._who(position),
         )
-
-
-def _any_lane(threads: Mask) -> Mask:
-    """Per warp: is there any?"""
-    return np.logical_or.reduce(threads, axis=2, keepdims=True)
 
 
 def _unravel(index: int, shape: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -20,6 +20,10 @@ class Meeting:
     """Read again whenever somebody comes or leaves: a BREAK takes lanes out of them."""
     exclusive: bool = False
     """Lanes with different masks go on one mask after the other."""
+    forget: Callable[[Mask], None] | None = None
+    """Takes lanes out of the masks when they go on alone; None if they must not."""
+    since: int = 0
+    """The turn in which somebody came last."""
 
     def complete(self, living: Mask) -> Mask:
         """Those for whom nobody is missing."""

@@ -15,6 +15,7 @@ from cuasmrl.emulator.warps import Warps
 
 _OPERATIONS = {
     "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8, "CAS": 9,
+    "CAST": 9,
 }  # fmt: skip
 _TYPES: dict[str, type] = {
     "U32": np.uint32, "S32": np.int32, "U64": np.uint64, "64": np.uint64, "S64": np.int64,
@@ -84,13 +85,15 @@ def atomic(form: Form) -> Step:
     flush = form.has("FTZ")
     address = near(form, 0) if shared else far(form, 0)
     words = kind.itemsize * elements // 4
-    compares = name == "CAS"
+    compares = name in ("CAS", "CAST")
     data = form.registers(2 if compares else 1, words)
     expected = form.registers(1, words) if compares else data
-    writes = form.result_words(words) if form.destinations else []
-    if (success := form.result_predicate(0)) is not None:
+    success = form.result_predicate(0)
+    form.ignore(*(("SPIN",) if name == "CAST" else ()))
+    if success is not None and name != "CAST":
         raise UnsupportedError("gives a predicate")
-    assert success is None
+    has_result = any(not destination.is_predicate for destination in form.destinations)
+    writes = form.result_words(words) if has_result else []
     index, size = form.instruction.index, kind.itemsize * elements
 
     def step(w: Warps) -> None:
@@ -106,6 +109,12 @@ def atomic(form: Form) -> Step:
                 apply_bits(_OPERATIONS[name], window, at, those, slab.threads, operand, old)
             else:
                 apply(_OPERATIONS[name], flush, window, at, those, slab.threads, operand, compare, old)
+        if name == "CAST":
+            # Tells whether it has stored, not what was there.
+            swapped = old == compare
+            old = swapped.astype(kind)
+            if success is not None:
+                success(w, swapped.reshape(slab.shape))
         for write, value in zip(writes, _untyped(old), strict=bool(writes)):
             write(w, value.reshape(slab.shape))
 

@@ -6,6 +6,7 @@ from cuasmrl.emulator.addresses import far, near
 from cuasmrl.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.emulator.forms import Form, Step
 from cuasmrl.emulator.semantics.registry import executes
+from cuasmrl.emulator.spaces import unit_of
 from cuasmrl.emulator.values import TRUE, constant
 from cuasmrl.emulator.warps import Warps
 from cuasmrl.sass import File, Kind
@@ -73,9 +74,9 @@ def load_constant(form: Form) -> Step:
     writes = form.result_words(max(1, size // 4))
     index = operand.uniform if operand.uniform is not None else operand.register
     if index is not None and index.index is not None:
-        if size < 4 or index.file not in (File.R, File.UR):
+        if index.file not in (File.R, File.UR):
             raise UnsupportedError(f"reads {operand.text}")
-        return _load_indexed(form, bank, offset, size)
+        return _load_indexed(form, bank, offset, size, signed)
 
     def step(w: Warps) -> None:
         for k, write in enumerate(writes):
@@ -90,12 +91,13 @@ def load_constant(form: Form) -> Step:
     return narrow if size < 4 else step
 
 
-def _load_indexed(form: Form, bank: int, offset: int, size: int) -> Step:
+def _load_indexed(form: Form, bank: int, offset: int, size: int, signed: bool) -> Step:
     """A table of constants, indexed by a register."""
     operand = form.operand(0)
     register = operand.uniform if operand.uniform is not None else operand.register
     assert register is not None
-    writes = form.result_words(size // 4)
+    writes = form.result_words(max(1, size // 4))
+    unit = np.dtype(unit_of(size, signed))
 
     def step(w: Warps) -> None:
         values = w.registers.general if register.file is File.R else w.registers.uniform
@@ -111,9 +113,9 @@ def _load_indexed(form: Form, bank: int, offset: int, size: int) -> Step:
                 f"the bank has {table.size}",
                 position,
             )
-        words = table[: table.size // 4 * 4].view(np.uint32)
-        at = np.where(active, at // 4, 0)
+        units = table[: table.size // unit.itemsize * unit.itemsize].view(unit)
+        at = np.where(active, at // unit.itemsize, 0)
         for k, write in enumerate(writes):
-            write(w, words[at + k])
+            write(w, units[at + k].astype(np.uint32))
 
     return step

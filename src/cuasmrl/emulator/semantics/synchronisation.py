@@ -16,7 +16,7 @@ def nothing(form: Form) -> Step:
 
 @executes("B2R")
 def barrier_result(form: Form) -> Step:
-    """What the last BAR.RED of the block gave: a count, or a truth value."""
+    """What the last BAR.RED of the warp gave: a count, or a truth value."""
     if not form.has("RESULT"):
         form.choose("RESULT")
     write, predicate = form.result(), form.result_predicate(0)
