@@ -97,6 +97,28 @@ def test_workloads_lists_the_published_six() -> None:
     assert "gemm_leaky_relu*" in run("workloads")
 
 
+def test_emulate_compares_with_the_reference() -> None:
+    text = run("emulate", "softmax", "--config", "w4", "--set", "M=3", "--set", "N=100")
+    assert "ok" in text
+    assert "allowed error" in text
+    (outcome,) = json.loads(run("emulate", "vector_add", "--config", "b256_w2", "--set", "n=1000",
+                                "--blocks", "0,2-3", "--json"))  # fmt: skip
+    assert outcome["passed"]
+    assert outcome["blocks"] == 3
+    assert outcome["outputs"][0]["elements"] == 744
+
+
+def test_simulate_names_every_cycle() -> None:
+    found = json.loads(
+        run("simulate", "softmax", "--set", "M=216", "--set", "N=256", "--seeds", "2", "--json")
+    )
+    assert len(found["cycles"]) == 2
+    assert sum(found["reasons"].values()) == pytest.approx(1)
+    assert "modelled cycles" in run(
+        "simulate", "softmax", "--set", "M=216", "--set", "N=256", "--chip", "rtx4090"
+    )
+
+
 def test_workloads_builds(tmp_path: Path) -> None:
     out = run("workloads", "--build", tmp_path, "--arch", "80", "--name", "vector_add")
     assert "cubins in" in out
@@ -110,6 +132,12 @@ def test_workloads_builds(tmp_path: Path) -> None:
         (("lint", __file__), "is not an ELF file"),
         (("workloads", "--name", "softmx"), "did you mean softmax"),
         (("mine", "no-such-directory"), "no *.cubin below"),
+        (("emulate", "softmax", "--set", "Q=3"), "softmax is sized by M, N"),
+        (("emulate", "softmax", "--blocks", "a-b"), "write for example 0-3,17"),
+        (("emulate", "softmax", "--set", "M=2", "--blocks", "7"), "numbered 0 to 1"),
+        (("emulate", "gemm_leaky_relu", "--arch", "90", "--config", "m64n64k32_w4_s3"), "cannot be emulated"),
+        (("simulate", "softmax", "--chip", "voodoo"), "voodoo"),
+        (("simulate", "softmax", "--chip", "t4"), "no timing data for t4"),
     ],
 )
 def test_bad_input_is_one_sentence_and_status_2(arguments: tuple[str, ...], sentence: str) -> None:
@@ -132,5 +160,6 @@ def test_a_truncated_file(softmax: Path, tmp_path: Path) -> None:
 def test_demo_runs_to_the_refusal(tmp_path: Path) -> None:
     text = run("demo", "-o", tmp_path)
     assert "6. Certified as safe as the original" in text
+    assert "the same bits" in text
     assert "refused: kernel gemm_leaky_relu" in text
     assert run("check", tmp_path / "original.cubin", tmp_path / "rescheduled.cubin").startswith("certified")

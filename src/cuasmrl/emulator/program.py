@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cuasmrl.cubin import WORD_BYTES
 from cuasmrl.emulator.constants import check_offset
@@ -15,6 +16,9 @@ from cuasmrl.emulator.warps import Warps
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass import Instruction, Kind, Listing
 from cuasmrl.schedule import control_flow
+
+if TYPE_CHECKING:
+    from cuasmrl.emulator.machine import Machine
 
 _NAMED_IN_A_REFUSAL = 12
 
@@ -99,7 +103,8 @@ class _Builder:
         except UnsupportedError as error:
             self.refused.append((instruction, str(error)))
             return fall_through(end)
-        return transfer
+        waits = self._waits_for_copies(instruction)
+        return transfer if waits is None else after(waits, transfer)
 
     def _step(self, instruction: Instruction) -> Step | None:
         waits = self._waits_for_copies(instruction)
@@ -142,6 +147,14 @@ def in_order(first: Step, second: Step) -> Step:
     def run(w: Warps) -> None:
         first(w)
         second(w)
+
+    return run
+
+
+def after(first: Step, transfer: Transfer) -> Transfer:
+    def run(machine: Machine, w: Warps) -> None:
+        first(w)
+        transfer(machine, w)
 
     return run
 

@@ -89,8 +89,9 @@ def atomic(form: Form) -> Step:
     data = form.registers(2 if compares else 1, words)
     expected = form.registers(1, words) if compares else data
     success = form.result_predicate(0)
-    form.ignore(*(("SPIN",) if name == "CAST" else ()))
-    if success is not None and name != "CAST":
+    if name == "CAST":
+        form.ignore("SPIN")
+    elif success is not None:
         raise UnsupportedError("gives a predicate")
     has_result = any(not destination.is_predicate for destination in form.destinations)
     writes = form.result_words(words) if has_result else []
