@@ -36,6 +36,8 @@ KERNELS = [
     "xor_u32", "and_u64", "or_u64", "xor_u64", "exch_u32", "exch_u64", "exch_f32", "cas_u32", "cas_u64",
     "one_u32", "next_u32",
 ]  # fmt: skip
+LOOPS_THAT_END_EARLY = ("min_s64", "max_s64", "min_u64", "max_u64")
+"""Loops of LDS and ATOMS.CAST: who would change nothing is done at once, out of the order of threads."""
 
 
 @pytest.fixture(scope="module", params=CHIPS)
@@ -95,15 +97,29 @@ def test_shared_memory(atomics: Kernels, name: str) -> None:
     cells, old = before.copy(), np.zeros_like(x)
     atomics.run(f"shared_{name}", cells, x, index, old, block=70)
     assert cells.tolist() == wanted.tolist()
-    assert_same_multiset(old, found_by, index)
+    if name not in LOOPS_THAT_END_EARLY:
+        assert_same_multiset(old, found_by, index)
 
 
-def test_small_sums_are_flushed(load: Load) -> None:
-    """ATOMG.ADD.F32 has .FTZ: hardware adds without subnormal numbers."""
-    cells, x = np.full(8, 1.5e-38, np.float32), np.full(32, 0.0, np.float32)
-    x[0] = -1.0e-38
+@pytest.mark.parametrize(
+    ("start", "added", "total"), [(3e-38, -2.5e-38, 0.0), (0.9e-38, 0.9e-38, 0.0), (3e-38, 1e-39, 3e-38)]
+)
+def test_subnormal_numbers_are_flushed(load: Load, start: float, added: float, total: float) -> None:
+    """PTX ISA, atom: addition of f32 in global memory takes and gives no subnormal numbers."""
+    cells, x = np.full(8, start, np.float32), np.zeros(32, np.float32)
+    x[0] = added
     load("atomics", "sm_80").run("reduce_add_f32", cells, x, np.zeros(32, np.int32))
-    assert cells.tolist() == [0.0, *np.full(7, 1.5e-38, np.float32).tolist()]
+    assert cells[0] == np.float32(total)
+
+
+def test_sums_wrap_around(load: Load) -> None:
+    kernels, index = load("atomics", "sm_80"), np.zeros(32, np.int32)
+    small, x = np.full(8, 0xFFFF_FFF0, np.uint32), np.ones(32, np.uint32)
+    kernels.run("reduce_add_u32", small, x, index)
+    assert small[0] == 0x10
+    large, y = np.full(8, (1 << 64) - 1, np.uint64), np.full(32, (1 << 53) + 1, np.uint64)
+    kernels.run("reduce_add_u64", large, y, index)
+    assert large[0] == (32 << 53) + 31
 
 
 def test_out_of_bounds(load: Load) -> None:

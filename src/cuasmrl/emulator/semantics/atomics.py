@@ -24,10 +24,18 @@ _TYPES: dict[str, type] = {
 _ELEMENTS = {"F32x2": 2, "F32x4": 4}
 
 
+_SMALLEST_NORMAL = 1.1754943508222875e-38
+
+
 @njit(cache=True)
 def apply(operation, flush, window, address, active, threads, operand, compare, old):  # type: ignore[no-untyped-def]
-    """old[k, i] = memory of thread i; memory = operation(memory, operand[k, i])."""
+    """old[k, i] = memory of thread i; memory = operation(memory, operand[k, i]).
+
+    Every branch stores for itself: one variable for all of their results would be a float64 to Numba, which
+    neither wraps around nor holds 64 bits.
+    """
     units = window.units
+    one = units.dtype.type(1)
     for i in range(address.size):
         if not active[i]:
             continue
@@ -36,21 +44,26 @@ def apply(operation, flush, window, address, active, threads, operand, compare, 
         for k in range(operand.shape[0]):
             was, value = units[at + k], operand[k, i]
             old[k, i] = was
-            if operation == 0:
-                value = was + value
-                if flush and abs(value) < 1.1754943508222875e-38:
-                    value = value * 0
+            if operation == 0 and flush:
+                units[at + k] = flushed(flushed(was) + flushed(value))
+            elif operation == 0:
+                units[at + k] = was + value
             elif operation == 1:
-                value = min(was, value)
+                units[at + k] = min(was, value)
             elif operation == 2:
-                value = max(was, value)
+                units[at + k] = max(was, value)
             elif operation == 3:
-                value = was + 1 if was < value else was * 0
+                units[at + k] = was + one if was < value else was - was
             elif operation == 4:
-                value = value if was == 0 or was > value else was - 1
-            elif operation == 9 and was != compare[k, i]:
-                value = was
-            units[at + k] = value
+                units[at + k] = value if was == 0 or was > value else was - one
+            elif operation != 9 or was == compare[k, i]:
+                units[at + k] = value
+
+
+@njit(cache=True)
+def flushed(value):  # type: ignore[no-untyped-def]
+    """Zero with the sign of a subnormal number."""
+    return value * type(value)(0) if abs(value) < _SMALLEST_NORMAL else value
 
 
 @njit(cache=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from cuasmrl.emulator.faults import UnsupportedError
 from cuasmrl.emulator.forms import Form, ReadFloat, raw, signed
+from cuasmrl.emulator.semantics.packing import parts_of, words_of
 from cuasmrl.emulator.semantics.rounding import Halves, Single, bfloat, from_bfloat, from_half, half
 from cuasmrl.emulator.semantics.ufuncs import widen_half
 from cuasmrl.emulator.values import Value
@@ -54,11 +55,11 @@ def half_reader(form: Form, k: int, kind: Format) -> ReadFloat:
 
 def elements(bits: Value) -> Halves:
     """Both halves along a fourth axis, the lower one first."""
-    return np.ascontiguousarray(bits).view(np.uint16).reshape(*bits.shape, 2)
+    return parts_of(bits, np.uint16)
 
 
 def packed(halves: Halves) -> Value:
-    return np.ascontiguousarray(halves).view(np.uint32)[..., 0]
+    return words_of(halves)
 
 
 def refuse_suffixes(operand: Operand, *known: str) -> None:
