@@ -28,7 +28,7 @@ def sm_80(load: Load) -> Kernels:
 
 
 def random_bits(kind: Any, count: int = 32, seed: int = 0) -> Array:
-    data = np.random.default_rng(seed).integers(0, 256, count * np.dtype(kind).itemsize, np.uint8)
+    data: Array = np.random.default_rng(seed).integers(0, 256, count * np.dtype(kind).itemsize, np.uint8)
     return data.view(kind)
 
 

@@ -11,6 +11,8 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.launch import Launch
 
 _BANKS = 16
+_ADDRESSES = 4
+"""The bank in which the loader puts the addresses of variables and functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,11 @@ def layout_of(kernel: Kernel) -> Layout:
 
 
 def check_offset(kernel: Kernel, bank: int, offset: int) -> None:
-    """Refuse a read of the driver's part of bank 0 whose meaning is not known."""
+    """Refuse a read of what only the driver knows: its part of bank 0, and where variables lie."""
     if bank == 0 and offset < kernel.parameter_base and offset not in layout_of(kernel).known():
         raise UnsupportedError(f"c[0x0][{offset:#x}] is set by the driver in a way not known here")
+    if bank == _ADDRESSES:
+        raise UnsupportedError("takes the address of a __device__ variable or function")
 
 
 @dataclass(slots=True)

@@ -10,5 +10,5 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """Compile on first call and keep the result on disk."""
-    result: F = njit(cache=True, error_model="numpy")(function)
+    result: F = njit(cache=True, error_model="numpy", nogil=True)(function)
     return result

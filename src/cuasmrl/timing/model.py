@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,7 +98,15 @@ class Model:
         self.blocks = -(-grid // self.chip.sm_count)
         """Blocks that one SM executes: the share of the grid, rounded up."""
         self.resident = min(self.occupancy.blocks, self.blocks)
-        self.machine = machine_of(self.parameters, self.resident * header.shared_bytes)
+        self.shared_bytes = self.resident * header.shared_bytes
+        self.machine = machine_of(self.parameters, self.shared_bytes)
+
+    def with_parameters(self, parameters: Parameters) -> Model:
+        """The same kernel on the same chip under other numbers."""
+        other = copy(self)
+        other.parameters = parameters
+        other.machine = machine_of(parameters, self.shared_bytes)
+        return other
 
     def table(self, schedule: Schedule) -> Int:
         return table_of(schedule, self.parameters)

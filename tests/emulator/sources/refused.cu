@@ -7,7 +7,7 @@ extern "C" __global__ void texture(cudaTextureObject_t t, float *out) {
     out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x);
 }
 
-extern "C" __global__ void clock(long long *out) { out[threadIdx.x] = clock64(); }
+extern "C" __global__ void time_of_day(long long *out) { out[threadIdx.x] = clock64(); }
 
 extern "C" __global__ void generic(int *out, int where) {
     __shared__ int s[32];
@@ -17,7 +17,7 @@ extern "C" __global__ void generic(int *out, int where) {
     if (where) out[threadIdx.x] = p[threadIdx.x];
 }
 
-extern "C" __global__ void prints(int *out) {
+extern "C" __global__ void traps(int *out) {
     if (*out) asm volatile("trap;");
     *out = 1;
 }
