@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -28,6 +29,7 @@ from cuasmrl.schedule.mining import mine
 if TYPE_CHECKING:
     from cuasmrl.bench.emulator import EmulatorFigures
     from cuasmrl.bench.schedule import ScheduleFigures
+    from cuasmrl.bench.timing import TimingFigures
     from cuasmrl.emulate import Outcome
     from cuasmrl.simulate import Simulation
 
@@ -415,17 +417,22 @@ def _print_simulation(result: "Simulation") -> None:
 def bench(
     what: Annotated[
         str,
-        typer.Argument(help="schedule: reading, moving, checking. emulator: beside Triton's interpreter."),
+        typer.Argument(
+            help="schedule: reading, moving, checking. emulator: beside Triton's interpreter. "
+            "timing: the SM model beside published measurements."
+        ),
     ] = "schedule",
     as_json: Json = False,
 ) -> None:
     """Measure on this machine, and print the table."""
     from cuasmrl.bench.emulator import emulator
     from cuasmrl.bench.schedule import schedule
+    from cuasmrl.bench.timing import timing
 
     benchmarks: dict[str, tuple[Callable[..., list[Any]], Callable[[list[Any]], Table]]] = {
         "schedule": (schedule, _schedule_table),
         "emulator": (emulator, _emulator_table),
+        "timing": (timing, _timing_table),
     }
     if what not in benchmarks:
         raise CuasmrlError(f"there is no benchmark {what!r}; choose {' or '.join(benchmarks)}")
@@ -463,6 +470,32 @@ def _emulator_table(figures: "list[EmulatorFigures]") -> Table:
             f"{f.emulator_seconds:.2f} s", f"{f.interpreter_seconds:.2f} s", f"{f.ratio:.1f}",
             f"{f.lane_instructions_per_second / 1e6:.0f} M",
         )  # fmt: skip
+    return table
+
+
+def _timing_table(figures: "list[TimingFigures]") -> Table:
+    from cuasmrl.bench.timing import summary
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("row", "chip", "stream", "setup", "metric"):
+        table.add_column(column, overflow="fold")
+    for column in ("published", "model", "error"):
+        table.add_column(column, justify="right")
+    group = ""
+    for f in figures:
+        m = f.measurement
+        if m.group != group:
+            group = m.group
+            table.add_row("", "", f"{group}:", end_section=True)
+        model = "-" if f.model is None else f"{f.model:.4g}"
+        error = "-" if f.error is None else f"{f.error:+.1f} %"
+        setup = f"{m.setup}; not run: {m.left_out}" if m.left_out else m.setup
+        table.add_row(m.id, m.chip, escape(m.what), setup, m.metric, f"{m.value:g}", model, error)
+    table.add_section()
+    for s in summary(figures):
+        rows = f"{s.rows} rows" + (f", {s.left_out} not run" if s.left_out else "")
+        worst = f"largest {s.largest:.1f} %" + (f" ({s.worst})" if s.largest else "")
+        table.add_row("", "", s.group, rows, worst, "", "mean", f"{s.mean:.1f} %")
     return table
 
 

@@ -96,9 +96,11 @@ class Machine:
         if self.recorder is not None:
             self.recorder.access(index, address, active, size)
 
-    def note_copy(self, index: int, address: Addresses, active: Flat, size: int) -> None:
+    def note_copy(
+        self, index: int, source: Addresses, reading: Flat, target: Addresses, active: Flat, size: int
+    ) -> None:
         if self.recorder is not None:
-            self.recorder.copy(index, address, active, size)
+            self.recorder.copy(index, source, reading, target, active, size)
 
     # where threads go
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,8 @@ class Segment:
     """Index of the instruction, and what it does; those without effect are left out."""
     transfer: Transfer
     block: int
-    """Number of the basic block that begins here, or -1 in the middle of one."""
+    """Number of the basic block these instructions belong to."""
+    begins_block: bool
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -74,7 +76,7 @@ class _Builder:
         }
 
     def segments(self) -> dict[int, Segment]:
-        blocks = {block.start: block.number for block in control_flow(self.listing)}
+        blocks = [block.start for block in control_flow(self.listing)]
         starts = sorted(
             {
                 *blocks,
@@ -82,12 +84,9 @@ class _Builder:
             }
         )
         ends = [*starts[1:], len(self.instructions)]
-        return {
-            start: self._segment(start, end, blocks.get(start, -1))
-            for start, end in zip(starts, ends, strict=True)
-        }
+        return {start: self._segment(start, end, blocks) for start, end in zip(starts, ends, strict=True)}
 
-    def _segment(self, start: int, end: int, block: int) -> Segment:
+    def _segment(self, start: int, end: int, blocks: list[int]) -> Segment:
         *inner, last = self.instructions[start:end]
         transfer = fall_through(end)
         if is_transfer(last.opcode) and not last.never_executes:
@@ -95,7 +94,8 @@ class _Builder:
         elif not is_transfer(last.opcode):
             inner.append(last)
         steps = [(i.index, step) for i in inner if (step := self._step(i)) is not None]
-        return Segment(start, end, tuple(steps), transfer, block)
+        block = bisect_right(blocks, start) - 1
+        return Segment(start, end, tuple(steps), transfer, block, begins_block=blocks[block] == start)
 
     def _transfer(self, instruction: Instruction, end: int) -> Transfer:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -23,7 +24,10 @@ _WORD_BYTES = 4
 
 @njit(cache=True)
 def sectors_of(address, active, warps, lanes, lines, base, offsets):  # type: ignore[no-untyped-def]
-    """For each warp: active lanes, distinct lines, first sector and the others relative to it, sorted."""
+    """For each warp: active lanes, distinct lines, first sector and the others relative to it, sorted.
+
+    Where no lane is active everything stays as it was.
+    """
     found = np.empty(32, np.int64)
     for k in range(warps.size):
         first = warps[k] * 32
@@ -43,7 +47,8 @@ def sectors_of(address, active, warps, lanes, lines, base, offsets):  # type: ig
                 found[move] = found[move - 1]
             found[at] = sector
             count += 1
-        base[k] = found[0] * 32
+        if count:
+            base[k] = found[0] * 32
         last_line = -1
         for j in range(count):
             offsets[k, j] = found[j] - found[0]
@@ -118,26 +123,31 @@ class Recorder:
     _first_warp: int = 0
 
     def begin(self, slab: Slab) -> None:
+        warps = slab.size // LANES
         self._slab = slab
-        self._position = np.full(slab.size // LANES, -1, np.int32)
+        self._position = np.full(warps, -1, np.int32)
+        """Of the visit that each warp is in."""
+        self._last = np.full(warps, -1, np.int32)
+        self._last_in = defaultdict[int, npt.NDArray[np.int32]](lambda: np.full(warps, -1, np.int32))
+        """Position of the last visit, and of the last one in each block."""
 
     def end(self) -> None:
         self._first_warp += len(self._position)
 
     def enter(self, segment: Segment, active: Mask) -> None:
-        if segment.block < 0:
-            return
         warps = np.flatnonzero(self._slab.active(active).reshape(-1, LANES).any(axis=1))
-        self._position[warps] += 1
-        self._visits.append((segment.block, warps + self._first_warp))
+        last_in = self._last_in[segment.block]
+        if segment.begins_block:
+            self._last[warps] += 1
+            last_in[warps] = self._last[warps]
+            self._visits.append((segment.block, warps + self._first_warp))
+        # Lanes that have waited go on in a block which others of their warp may have left behind.
+        self._position[warps] = last_in[warps]
 
     def access(self, index: int, address: Addresses, active: Flat, size: int) -> None:
-        instruction = self.listing.instructions[index]
-        declaration = instruction.declaration
+        declaration = self.listing.instructions[index].declaration
         assert declaration is not None
         space = declaration.reads or declaration.writes
-        if instruction.opcode == "LDGSTS":
-            space = Space.GLOBAL
         record = self._new(index, active)
         if record is None:
             return
@@ -145,31 +155,27 @@ class Recorder:
             bank_passes(address, active, record.warps, size, record.lanes, record.passes)
         else:
             if space is Space.LOCAL:
-                address = self._interleaved(address)
+                address = self._interleaved(address, size)
             sectors_of(address, active, record.warps, record.lanes, record.lines, record.base, record.offsets)
-            if declaration.reads is not None and declaration.writes is not None:
-                meetings(address, active, record.warps, record.passes)
-        record.warps += self._first_warp
-        self._accesses.append(record)
+        if declaration.reads is not None and declaration.writes is not None:
+            meetings(address, active, record.warps, record.passes)
+        self._keep(record)
 
-    def copy(self, index: int, address: Addresses, active: Flat, size: int) -> None:
-        """The shared-memory half of the access that was noted last."""
+    def copy(
+        self, index: int, source: Addresses, reading: Flat, target: Addresses, active: Flat, size: int
+    ) -> None:
+        """From global to shared memory; lanes that only write zeros do not read."""
         record = self._new(index, active)
         if record is None:
             return
-        bank_passes(address, active, record.warps, size, record.lanes, record.passes)
+        bank_passes(target, active, record.warps, size, record.lanes, record.passes)
+        readers = np.zeros_like(record.lanes)
+        sectors_of(source, reading, record.warps, readers, record.lines, record.base, record.offsets)
+        self._keep(record)
+
+    def _keep(self, record: _Accesses) -> None:
         record.warps += self._first_warp
-        last = self._accesses[-1] if self._accesses else None
-        if last is not None and last.instruction == index and np.array_equal(last.warps, record.warps):
-            last.passes, last.lanes = record.passes, record.lanes
-        else:
-            # Some warps copy nothing but zeros: they write shared memory without reading any other.
-            if last is not None and last.instruction == index:
-                found = np.searchsorted(record.warps, last.warps)
-                for name in ("lines", "base", "offsets"):
-                    getattr(record, name)[found] = getattr(last, name)
-                self._accesses.pop()
-            self._accesses.append(record)
+        self._accesses.append(record)
 
     def trace(self, header: Header, blocks: npt.NDArray[np.int64]) -> Trace:
         paths = self._paths()
@@ -206,12 +212,13 @@ class Recorder:
             np.full((n, LANES), -1, np.int64),
         )
 
-    def _interleaved(self, address: Addresses) -> Addresses:
+    def _interleaved(self, address: Addresses, size: int) -> Addresses:
         """Local memory as the memory system sees it: the same word of all lanes of a warp lies together."""
+        unit = max(size, _WORD_BYTES)
         thread = np.arange(len(address)) + self._first_warp * LANES
         warp, lane = thread // LANES, thread % LANES
-        word, byte = address // _WORD_BYTES, address % _WORD_BYTES
-        return (warp * self.local_bytes + word * _WORD_BYTES) * LANES + lane * _WORD_BYTES + byte
+        first, byte = address // unit * unit, address % unit
+        return (warp * self.local_bytes + first) * LANES + lane * unit + byte
 
     def _paths(self) -> list[npt.NDArray[np.int32]]:
         if not self._visits:

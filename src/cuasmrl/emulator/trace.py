@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import zipfile
+import zlib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from cuasmrl.errors import CuasmrlError
 FORMAT = 1
 SECTOR_BYTES = 32
 LINE_BYTES = 128
+# What NumPy, zipfile and zlib raise for a file that is something else, cut short or damaged.
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Trace:
             with np.load(path, allow_pickle=False) as file:
                 header = json.loads(bytes(file["header"]))
                 arrays: dict[str, Any] = {name: file[name] for name in file.files if name != "header"}
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        except _DAMAGE as error:
             raise CuasmrlError(f"{path} is no trace: {error}; record it again") from error
         if not isinstance(header, dict) or header.pop("format", None) != FORMAT:
             raise CuasmrlError(f"{path} was written by another version; record the trace again")

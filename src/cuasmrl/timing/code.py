@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass import File, Instruction, Listing, Opcode, Operand, Pipe, file_of
 from cuasmrl.sass import Kind as Form
+from cuasmrl.sass.widths import widths_of
 from cuasmrl.schedule import Block, Schedule, control_flow
 from cuasmrl.timing.parameters import Parameters
 from cuasmrl.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Kind, Row, Tally, Unit, Way
@@ -26,6 +27,8 @@ _HOLDS = {Unit.FMA: "fma_hold", Unit.INT: "int_hold", Unit.HALF: "half_hold", Un
 # Only plain single-precision arithmetic may use the second FP32 pipe.
 _LITE = frozenset(("FADD", "FMUL", "FFMA"))
 _MMA_SHAPE = re.compile(r"\d{3,}")
+_LEAST_FEED = 4
+"""Cycles for the operands of the smallest product."""
 Fields: TypeAlias = dict[Row, int]
 INSTRUCTIONS_PER_LINE = 8
 
@@ -120,29 +123,48 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
         raise CuasmrlError(f"{i} runs on an engine beside the warp, which the model does not have.")
     if i.is_variable:
         latency = {Pipe.XU: "xu_latency", Pipe.FP64: "fp64_latency"}.get(declaration.pipe, "vote_latency")
+        if i.opcode == "DADD":
+            latency = "fp64_add_latency"
         cycles = parameters.cycles(latency)
         return {Row.KIND: Kind.UNIT, Row.RAW: cycles, Row.WAR: min(cycles, 8)}
     return {}
 
 
 def _tensor(i: Instruction, parameters: Parameters) -> Fields:
+    """Results come after whole cycles; the fractions of published latencies are the loop around them.
+
+    Products of one warp also wait for each other's operands: A comes in at half a register a cycle and there
+    is a cycle between two of them, which a tensor core of full rate shows (9 instead of 8.2 cycles on the
+    A100) and a slower one hides (GA102).
+    """
     key = _tensor_key(i)
+    assert i.declaration is not None
+    registers = widths_of(i.declaration, i.modifiers, i.operands, i.destinations)[1]
+    feed = max(_LEAST_FEED, parameters["tensor_feed"] * registers) + parameters["tensor_same_warp"]
     return {
         Row.KIND: Kind.TENSOR,
         Row.UNIT: Unit.TENSOR,
-        Row.RAW: round(SIXTEENTH * parameters[f"latency {key}"]),
+        Row.RAW: SIXTEENTH * parameters.cycles(f"latency {key}"),
         Row.INTERVAL: round(SIXTEENTH * parameters[f"interval {key}"]),
+        Row.SAME_WARP: round(feed),
     }
 
 
 def _tensor_key(i: Instruction) -> str:
-    """Opcode and shape, and for floats the accumulator; TF32 inputs are slower, bfloat16 ones are not."""
+    """Opcode and shape, and for floats the accumulator; TF32 inputs are slower, bfloat16 ones are not.
+
+    A sparse product takes the time of a dense one of half its depth (measured on GA102 only).
+    """
     shape = next((m for m in i.modifiers if _MMA_SHAPE.fullmatch(m)), "")
+    if "SP" in i.modifiers and shape.startswith("168"):
+        shape = f"168{int(shape[3:]) // 2}"
     if i.opcode == "IMMA":
-        return f"IMMA.{shape}"
+        return f"IMMA.{shape}{'.S4' if shape == '16832' and {'S4', 'U4'} & set(i.modifiers) else ''}"
+    if i.opcode == "BMMA":
+        return f"BMMA.{shape}"
     if i.opcode == "DMMA":
         return "DMMA.884"
-    accumulator = "F16" if "F16" in i.modifiers[:2] else "F32"
+    accumulator = "F16" if "F16" in [m for m in i.modifiers if m != "SP"][:2] else "F32"
     return f"{i.opcode}.{shape}.{accumulator}{'.TF32' if 'TF32' in i.modifiers else ''}"
 
 

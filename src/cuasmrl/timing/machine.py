@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from cuasmrl.timing.parameters import Parameters
-from cuasmrl.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Warp
+from cuasmrl.timing.records import SUB_CORES, Core, Seat, Sm, Warp
 
 L1_WAYS = 4
 TAG_WORDS = 4
@@ -33,8 +33,6 @@ class Machine(NamedTuple):
     accept_delay: int
     agu_interval: int
     sm_accept_interval: int
-    tensor_same_warp: int
-    """Sixteenths more between products of one warp."""
     conflict_step: int
     shared_bytes: int
     return_bytes: int
@@ -66,7 +64,6 @@ def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
         accept_delay=cycles("accept_delay"),
         agu_interval=cycles("agu_interval"),
         sm_accept_interval=cycles("sm_accept_interval"),
-        tensor_same_warp=round(SIXTEENTH * parameters["tensor_same_warp"]),
         conflict_step=cycles("conflict_step"),
         shared_bytes=cycles("shared_bytes"),
         return_bytes=cycles("return_bytes"),

@@ -51,6 +51,12 @@ def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int,
 
 
 @compiled
+def tag_turns(machine: Machine, lines: int) -> int:
+    """Turns of the tags; RRZE gpu-benches has one more than the lines need once one turn is not enough."""
+    return lines // machine.tag_lines + 1 if lines > machine.tag_lines else 1
+
+
+@compiled
 def global_access(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, p: int, access: int, accepted: int,
     random: int,
@@ -58,10 +64,13 @@ def global_access(
     """Cycles that an access to global or local memory takes beyond an L1 hit."""
     way, load = code[p + Row.WAY], code[p + Row.IS_LOAD]
     start = max(accepted, state[Sm.TAG_FREE])
-    state[Sm.TAG_FREE] = start + (work[access + Access.LINES] + machine.tag_lines - 1) // machine.tag_lines
     missing = work[access + Access.SECTORS]
     if load and way == Way.GLOBAL:
+        start = max(start, state[Sm.SHARED_FREE])
+        # L1 and shared memory are one array with one data port.
+        state[Sm.SHARED_FREE] = start + (missing * _SECTOR_BYTES - 1) // machine.shared_bytes + 1
         missing = l1_misses(work, machine, layout, state, access)
+    state[Sm.TAG_FREE] = start + tag_turns(machine, work[access + Access.LINES])
     extra = start - accepted
     if missing:
         leave = max(start, state[Sm.L2_FREE])

@@ -18,7 +18,7 @@ from cuasmrl.timing.records import (
     Way,
 )
 from cuasmrl.timing.registers import read_operands
-from cuasmrl.timing.waits import tensor_free, up
+from cuasmrl.timing.waits import up
 
 _LONGEST_STALL_WITHOUT_YIELD = 11
 _DEPBAR_STALL = 4
@@ -42,11 +42,12 @@ def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) 
 
 
 @compiled
-def multiply(code: Int, machine: Machine, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> int:
+def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> int:
     """A product starts in the tensor core; says when its result is there."""
-    start = max(now * SIXTEENTH, tensor_free(machine, state, c, w))
+    start = max(now * SIXTEENTH, state[c + Core.TENSOR_FREE])
     done = start + code[p + Row.RAW]
     state[c + Core.TENSOR_FREE] = start + code[p + Row.INTERVAL]
+    state[c + Core.TENSOR_FED] = now + code[p + Row.SAME_WARP]
     state[c + Core.LAST_TENSOR] = w
     tally[Tally.UNITS + Unit.TENSOR] += code[p + Row.INTERVAL]
     for k in range(code[p + Row.WRITE_COUNT]):
@@ -145,7 +146,7 @@ def issue(
         freed = accepted + code[p + Row.WAR] - machine.accept_delay
         complete = send(code, work, machine, layout, state, c, w, accepted, seed)
     elif kind == Kind.TENSOR:
-        complete = multiply(code, machine, state, tally, p, c, w, now)
+        complete = multiply(code, state, tally, p, c, w, now)
     else:
         occupy(code, state, tally, p, c, w, now)
         if kind == Kind.UNIT:

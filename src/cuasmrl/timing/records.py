@@ -111,7 +111,9 @@ class Row(IntEnum):
     """Is it the first of its line?"""
     TALLY = 56
     """Where its cycles are counted."""
-    WIDTH = 57
+    SAME_WARP = 57
+    """Least cycles from the issue of a product to the next one of the same warp."""
+    WIDTH = 58
 
 
 class Job(IntEnum):
@@ -177,7 +179,9 @@ class Core(IntEnum):
     """When each of up to 32 places of the memory queue becomes free."""
     CONSTANTS = 65
     """When the lines of the constant cache arrive; FAR if nobody has asked."""
-    LINES = 65 + CONSTANT_LINES
+    TENSOR_FED = 65 + CONSTANT_LINES
+    """When the warp that sent the last product may issue another."""
+    LINES = 66 + CONSTANT_LINES
     """When the lines of the L0 instruction cache arrive; behind them, which lines they are."""
 
 

@@ -35,7 +35,7 @@ def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
         state[c + Core.LAST_TENSOR] = -1
         state[c + Core.ACCEPTED] = -FAR
         state[c + Core.CACHED : c + Core.QUEUE] = -1
-        state[c + Core.CONSTANTS : c + Core.LINES] = FAR
+        state[c + Core.CONSTANTS : c + Core.TENSOR_FED] = FAR
         state[c + Core.LINES + machine.l0_lines : c + layout.core_width] = -1
     for w in range(layout.warps, layout.warps_end, _WARP_WIDTH):
         state[w + Warp.READY] = FAR
@@ -184,7 +184,7 @@ def replay(
             w, soonest = choose(code, machine, layout, state, number, c, now)
             following = min(following, soonest)
             if w >= 0:
-                attribute(code, machine, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
+                attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
                 note(state, log, layout, w, now)
                 issue(code, work, machine, layout, state, tally, c, w, now, seed)
                 following = min(following, go_on(code, work, machine, layout, state, c, w, blocks, now))

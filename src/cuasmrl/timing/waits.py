@@ -53,10 +53,10 @@ def ready_time(code: Int, state: Int, w: int) -> int:
 
 
 @compiled
-def tensor_free(machine: Machine, state: Int, c: int, w: int) -> int:
-    """Sixteenths from which on the tensor core takes a product of this warp."""
-    free = state[c + Core.TENSOR_FREE]
-    return free + machine.tensor_same_warp if state[c + Core.LAST_TENSOR] == w else free
+def tensor_free(state: Int, c: int, w: int) -> int:
+    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction of it."""
+    free = state[c + Core.TENSOR_FREE] // SIXTEENTH
+    return max(free, state[c + Core.TENSOR_FED]) if state[c + Core.LAST_TENSOR] == w else free
 
 
 @compiled
@@ -78,7 +78,7 @@ def issue_time(code: Int, machine: Machine, state: Int, c: int, w: int, now: int
     at = state[c + Core.CONTROL_FREE]
     kind = code[p + Row.KIND]
     if kind == Kind.TENSOR:
-        at = max(at, up(tensor_free(machine, state, c, w)))
+        at = max(at, tensor_free(state, c, w))
     elif kind == Kind.QUEUED:
         at = max(at, queue_free(state, c))
     elif code[p + Row.UNIT] != Unit.NONE:

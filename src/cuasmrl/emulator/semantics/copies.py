@@ -24,8 +24,7 @@ def copy_to_shared(form: Form) -> Step:
         active = slab.active(w.active)
         reading = slab.active(w.active & present(w))
         at, to = slab.flat(source(w)), slab.flat(target(w))
-        machine.note_access(index, at, reading, size)
-        machine.note_copy(index, to, active, size)
+        machine.note_copy(index, at, reading, to, active, size)
         values = machine.memory.load(at, reading, size)
         machine.shared.copy(to, active, size, np.stack([value.reshape(-1) for value in values]))
 

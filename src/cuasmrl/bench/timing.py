@@ -1,0 +1,246 @@
+"""The SM model beside published measurements, row by row.
+
+`timing/published.csv` holds the measurements and, in our words, how each was made: `what` is the stream of
+instructions, `setup` how it is run and `metric` what is read off. A row that the model cannot run says why.
+Rates that follow from the cycles of another row of the same table are not repeated.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import statistics
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib import resources
+from io import StringIO
+from typing import Any
+
+from cuasmrl.bench.streams import SHARED, Memory, issues, listing, round_cycles, run
+from cuasmrl.chips import chip as chip_named
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.timing.parameters import load_parameters
+
+_CLOCK = "CS2R.32 R240, SR_CLOCKLO"
+_LOADS = re.compile(r"load (\d+) on the (first|last) of (\d) sub-cores")
+_STEADY = re.compile(r"steady loads on (\d) sub-cores")
+_LONGEST_STALL = 11
+_REACHES: dict[str, tuple[Memory, dict[str, float]]] = {
+    "L1": (Memory(sectors=1), {}),
+    "L2": (Memory(sectors=1, fresh=True), {}),
+    "DRAM": (Memory(sectors=1, fresh=True), {"dram_share": 1.0}),
+    "whole lines in L1": (Memory(sectors=4), {}),
+}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A published number and how it came about."""
+
+    id: str
+    group: str
+    chip: str
+    what: str
+    setup: str
+    metric: str
+    value: float
+    unit: str
+    source: str
+    left_out: str
+    """Why the model cannot run it; empty if it can."""
+
+
+@dataclass(frozen=True)
+class TimingFigures:
+    measurement: Measurement
+    model: float | None
+
+    @property
+    def error(self) -> float | None:
+        """In percent of the published number; where that is 0, in percent of one cycle."""
+        if self.model is None:
+            return None
+        published = self.measurement.value
+        return 100 * (self.model - published) / (published or 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self.measurement), "model": self.model, "error": self.error}
+
+
+@dataclass(frozen=True)
+class GroupErrors:
+    """Sizes of the errors of a group, in percent."""
+
+    group: str
+    rows: int
+    left_out: int
+    mean: float
+    largest: float
+    worst: str
+
+
+@lru_cache
+def published() -> tuple[Measurement, ...]:
+    text = (resources.files("cuasmrl.timing") / "published.csv").read_text()
+    rows = csv.DictReader(StringIO(text))
+    return tuple(_measurement(row) for row in rows)
+
+
+def _measurement(row: dict[str, Any]) -> Measurement:
+    return Measurement(**{**row, "value": float(row["value"])})
+
+
+def timing(progress: Callable[[int, int], None]) -> list[TimingFigures]:
+    """Every published row with what the model says."""
+    rows = published()
+    figures = []
+    for done, row in enumerate(rows, 1):
+        figures.append(compare(row))
+        progress(done, len(rows))
+    return figures
+
+
+def compare(row: Measurement) -> TimingFigures:
+    return TimingFigures(row, None if row.left_out else modelled(row))
+
+
+def summary(figures: list[TimingFigures]) -> list[GroupErrors]:
+    """Mean and largest error of each group of which something was run, in the order of the rows."""
+    found = []
+    for group in dict.fromkeys(f.measurement.group for f in figures):
+        mine = [f for f in figures if f.measurement.group == group]
+        sizes = {f.measurement.id: abs(f.error) for f in mine if f.error is not None}
+        if not sizes:
+            continue
+        worst = max(sizes, key=lambda name: sizes[name])
+        found.append(
+            GroupErrors(
+                group,
+                len(sizes),
+                len(mine) - len(sizes),
+                statistics.fmean(sizes.values()),
+                sizes[worst],
+                worst,
+            )
+        )
+    return found
+
+
+def modelled(row: Measurement) -> float:
+    """The model's number for a row."""
+    arch = chip_named(row.chip).arch
+    match row.setup.split(", ", 1)[0]:
+        case "between clocks":
+            return _between_clocks(row, arch)
+        case "to the last":
+            return _to_the_last(row, arch)
+        case "least stall that holds the last":
+            return _least_stall(row, arch)
+        case "round and round":
+            return _rounds(row, arch)
+    if match := _LOADS.fullmatch(row.setup):
+        number, which, cores = int(match[1]), match[2], int(match[3])
+        # The publication calls the cycle of the first load 2.
+        return _load_issues(row, arch, cores, cores - 1 if which == "last" else 0)[number - 1] + 2
+    if match := _STEADY.fullmatch(row.setup):
+        cycles = _load_issues(row, arch, int(match[1]), 0)
+        return (cycles[-1] - cycles[8]) / (len(cycles) - 9)
+    raise CuasmrlError(f"{row.id}: the bench does not know the setup {row.setup!r}.")
+
+
+def _lines(row: Measurement, **fields: object) -> list[str]:
+    """The stream of a row, each line as often as there are chains."""
+    words = _Words(row.setup)
+    lines = [line.strip() for line in row.what.split(";")]
+    return [
+        line.format(register=32 + 8 * k, wait="-" * k + str(k) + "-" * (5 - k), board=k, **fields)
+        for k in range(words.number("chains"))
+        for line in lines
+    ]
+
+
+class _Words:
+    """The setup of a row: `round and round, 4 warps, 3 chains, 2 passes, L2`."""
+
+    def __init__(self, setup: str) -> None:
+        self.words = setup.split(", ")
+
+    def number(self, noun: str) -> int:
+        """Before a noun, one if the noun is not there."""
+        return next(
+            (int(w.split()[0]) for w in self.words if w.endswith((f" {noun}", f" {noun.rstrip('s')}"))), 1
+        )
+
+    def memory(self) -> tuple[Memory, dict[str, float]]:
+        """What accesses touch, and the numbers that this changes."""
+        place = next((word for word in self.words if word in _REACHES), None)
+        return _REACHES[place] if place else (Memory(passes=self.number("passes")), {})
+
+
+def _between_clocks(row: Measurement, arch: int) -> float:
+    lines = _lines(row)
+    elapsed = _elapsed(lines, row.chip, arch)
+    match row.metric:
+        case "cycles":
+            return elapsed
+        case "bubbles":
+            return elapsed - len(lines) - 1
+        case "cycles more than without":
+            return elapsed - _elapsed([], row.chip, arch)
+        case "whole cycles per instruction":
+            return round(elapsed / len(lines))
+    raise CuasmrlError(f"{row.id}: the bench does not know the metric {row.metric!r}.")
+
+
+def _elapsed(lines: list[str], chip: str, arch: int) -> int:
+    cycles = issues(run(listing([_CLOCK, *lines, _CLOCK], arch), chip))
+    return cycles[len(lines) + 1] - cycles[0]
+
+
+def _to_the_last(row: Measurement, arch: int) -> float:
+    changes: dict[str, float] = {}
+    if "cold constants" in row.setup:
+        changes["constant_miss"] = load_parameters(row.chip)["constant_miss"]
+    lines = _lines(row)
+    cycles = issues(run(listing(lines, arch), row.chip, changes=changes))
+    elapsed = cycles[len(lines) - 1] - cycles[0]
+    return elapsed - len(lines) + 1 if row.metric == "bubbles" else elapsed
+
+
+def _least_stall(row: Measurement, arch: int) -> float:
+    """The smallest stall with which the last but one makes the last wait for longer than the stall."""
+    for stall in range(1, _LONGEST_STALL + 1):
+        lines = _lines(row, stall=stall)
+        cycles = issues(run(listing(lines, arch), row.chip))
+        if cycles[len(lines) - 1] - cycles[len(lines) - 2] > stall:
+            return stall
+    raise CuasmrlError(f"{row.id}: no stall makes the last instruction wait.")
+
+
+def _rounds(row: Measurement, arch: int) -> float:
+    words, lines = _Words(row.setup), _lines(row)
+    warps = words.number("warps")
+    memory, changes = words.memory()
+    cycles = round_cycles(lines, row.chip, arch, warps, memory, changes)
+    match row.metric:
+        case "cycles per round":
+            return cycles
+        case "cycles per instruction":
+            return cycles / len(lines)
+        case "bubbles per instruction":
+            return cycles / len(lines) - 1
+        case "cycles beyond one pass":
+            return cycles - round_cycles(lines, row.chip, arch, warps, SHARED, changes)
+        case "lanes per cycle":
+            return 32 * warps * len(lines) / cycles
+        case "bytes per cycle":
+            return 128 * warps * len(lines) / cycles
+    raise CuasmrlError(f"{row.id}: the bench does not know the metric {row.metric!r}.")
+
+
+def _load_issues(row: Measurement, arch: int, cores: int, warp: int) -> list[int]:
+    """When one of several warps, each on its own sub-core, issues 24 loads that hit."""
+    result = run(listing([row.what] * 24, arch), row.chip, warps=cores)
+    cycles = issues(result, warp)
+    return [cycle - cycles[0] for cycle in cycles[:24]]
