@@ -321,7 +321,7 @@ def test_a_schedule_does_not_change_the_trace(load: Load, source: str, name: str
         i = rng.randrange(len(board.code))
         board.move(i, rng.choice(board.reach(i)))
     schedule = board.schedule()
-    assert sum(p != i for p, i in enumerate(schedule.order)) > 3
+    assert sum(p != i for p, i in enumerate(schedule.order)) > 1
     other = Emulator(schedule.apply(kernels.cubin), name)
     first, second = (
         emulator.trace(launch(arguments_of(name), block=block))
