@@ -119,6 +119,12 @@ def test_simulate_names_every_cycle() -> None:
     )
 
 
+def test_bench_timing_prints_model_and_publication() -> None:
+    text = run("bench", "timing")
+    assert "V0001" in text
+    assert "not run" in text
+
+
 def test_workloads_builds(tmp_path: Path) -> None:
     out = run("workloads", "--build", tmp_path, "--arch", "80", "--name", "vector_add")
     assert "cubins in" in out
