@@ -63,6 +63,14 @@ def divide(w: Warps, condition: Mask) -> tuple[Mask | None, Mask | None]:
     return (taken, rest) if rest.any() else (w.active, None)
 
 
+def chosen(machine: Machine, w: Warps, condition: ReadMask, following: int) -> Mask | None:
+    """The threads for which a condition holds; the others go on at the next instruction."""
+    taken, rest = divide(w, condition(w))
+    if rest is not None:
+        machine.go(following, rest)
+    return taken
+
+
 def _condition(form: Form) -> ReadMask:
     """The guard of a control instruction and the predicates among its operands."""
     guard = form.instruction.guard
@@ -95,11 +103,9 @@ def branch(form: Form) -> Transfer:
         condition = _convergence(form, condition)
 
     def transfer(machine: Machine, w: Warps) -> None:
-        taken, rest = divide(w, condition(w))
+        taken = chosen(machine, w, condition, following)
         if taken is not None:
             machine.go(target, taken)
-        if rest is not None:
-            machine.go(following, rest)
 
     return transfer
 
@@ -141,9 +147,7 @@ def indirect(form: Form) -> Transfer:
         raise UnsupportedError(f"jumps to {register.text}")
 
     def transfer(machine: Machine, w: Warps) -> None:
-        taken, rest = divide(w, condition(w))
-        if rest is not None:
-            machine.go(following, rest)
+        taken = chosen(machine, w, condition, following)
         if taken is None:
             return
         targets = (join(*first(w)).astype(np.int64) + base) // WORD_BYTES
@@ -168,9 +172,7 @@ def leave(form: Form) -> Transfer:
     condition, following = _condition(form), form.instruction.index + 1
 
     def transfer(machine: Machine, w: Warps) -> None:
-        taken, rest = divide(w, condition(w))
-        if rest is not None:
-            machine.go(following, rest)
+        taken = chosen(machine, w, condition, following)
         if taken is not None:
             machine.leave(taken)
 
@@ -186,9 +188,7 @@ def converge(form: Form) -> Transfer:
     condition = _condition(form)
 
     def transfer(machine: Machine, w: Warps) -> None:
-        taken, rest = divide(w, condition(w))
-        if rest is not None:
-            machine.go(following, rest)
+        taken = chosen(machine, w, condition, following)
         if taken is not None:
             forget = None if reliable else (lambda lanes: _forget(w, barrier, lanes))
             machine.meet(following, Meeting(taken, lambda: w.registers.barriers[barrier], forget=forget))
@@ -206,9 +206,7 @@ def warp_sync(form: Form) -> Transfer:
     leave_to = _target(form) if form.has("COLLECTIVE") else None
 
     def transfer(machine: Machine, w: Warps) -> None:
-        taken, rest = divide(w, condition(w))
-        if rest is not None:
-            machine.go(following, rest)
+        taken = chosen(machine, w, condition, following)
         if taken is None:
             return
         if leave_to is not None:
@@ -256,9 +254,7 @@ def barrier(form: Form) -> Transfer:
     following = form.instruction.index + 1
 
     def transfer(machine: Machine, w: Warps) -> None:
-        taken, rest = divide(w, condition(w))
-        if rest is not None:
-            machine.go(following, rest)
+        taken = chosen(machine, w, condition, following)
         if taken is not None:
             vote = None if value is None else value(w)
             for name, count, threads in barriers(machine, w, taken):

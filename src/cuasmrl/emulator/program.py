@@ -6,7 +6,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cuasmrl.cubin import WORD_BYTES
 from cuasmrl.emulator.constants import check_offset
 from cuasmrl.emulator.control import Transfer, fall_through, is_transfer, transfer_of
 from cuasmrl.emulator.faults import UnsupportedError
@@ -157,7 +156,3 @@ def after(first: Step, transfer: Transfer) -> Transfer:
         transfer(machine, w)
 
     return run
-
-
-def address_of(index: int) -> int:
-    return index * WORD_BYTES

@@ -125,12 +125,11 @@ class Job(IntEnum):
     BLOCK_STARTS = 2
     """Record of the first instruction of each block of the code."""
     PATH_STARTS = 3
-    """Per traced warp, where its path begins; one more for the end of the last."""
-    VISITS = 4
-    """Per element of a path, two numbers: the block, and where its accesses begin."""
-    ACCESSES = 5
+    """Per traced warp, where its path begins; one more for the end of the last. Each visit on a path has two
+    numbers: the block, and where its accesses begin."""
+    ACCESSES = 4
     """Per visit and traced instruction of the block: record of the access, or -1 if no lane was active."""
-    HEAD = 6
+    HEAD = 5
 
 
 class Access(IntEnum):

@@ -38,7 +38,7 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
     first_access = visits + 2 * len(path)
     first_record = first_access + len(accesses)
     accesses[visit_slots[visit] + slot_of[trace.access_instruction]] = first_record + record_of
-    head = [trace.header.warps_per_block, len(trace.blocks), block_starts, path_starts, visits, first_access]
+    head = [trace.header.warps_per_block, len(trace.blocks), block_starts, path_starts, first_access]
     return np.concatenate([
         np.array(head, np.int64),
         np.array([block.start * Row.WIDTH for block in blocks], np.int64),
