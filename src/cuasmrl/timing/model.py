@@ -15,8 +15,8 @@ from cuasmrl.schedule import Schedule
 from cuasmrl.timing.code import Int, table_of
 from cuasmrl.timing.machine import layout_of, machine_of
 from cuasmrl.timing.parameters import Parameters, load_parameters
-from cuasmrl.timing.records import SIXTEENTH, Job, Reason, Row, Tally, Unit
-from cuasmrl.timing.replay import LOG_WIDTH, replay
+from cuasmrl.timing.records import SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
+from cuasmrl.timing.replay import replay
 from cuasmrl.timing.work import lay_out
 
 
@@ -64,7 +64,7 @@ class Result:
     block_end: Int
     """When each block was done."""
     log: Int
-    """(cycle, block, warp, instruction) of the first issues; -1 where there were fewer."""
+    """A `Note` of each of the first issues, a row each; -1 where there were fewer."""
 
     @staticmethod
     def of(ends: Int, tally: Int, log: Int) -> Result:
@@ -78,7 +78,7 @@ class Result:
             tally[Tally.ROWS :].reshape(-1, Tally.REASONS),
             units[: len(Unit)],
             ends,
-            log.reshape(-1, LOG_WIDTH),
+            log.reshape(-1, Note.WIDTH),
         )
 
 
@@ -123,7 +123,7 @@ class Model:
         layout = layout_of(self.machine, self.resident, int(self.work[Job.WARPS_PER_BLOCK]), blocks)
         rows = len(table) // Row.WIDTH
         tally = np.zeros(Tally.ROWS + rows * Tally.REASONS, np.int64)
-        log = np.full(logged * LOG_WIDTH, -1, np.int64)
+        log = np.full(logged * Note.WIDTH, -1, np.int64)
         ends = replay(table, self.work, self.machine, layout, self.resident, blocks, seed, tally, log)
         if not ends.all():
             raise CuasmrlError("The replay stands still: a barrier waits for warps that have ended.")

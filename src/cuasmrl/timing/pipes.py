@@ -11,7 +11,10 @@ from cuasmrl.timing.records import (
     Core,
     Job,
     Kind,
+    Note,
     Row,
+    Seat,
+    Sm,
     Tally,
     Unit,
     Warp,
@@ -129,8 +132,21 @@ def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> N
 
 
 @compiled
+def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: int) -> None:
+    at = state[Sm.ISSUED] * Note.WIDTH
+    state[Sm.ISSUED] += 1
+    if at < log.size:
+        log[at + Note.CYCLE] = now
+        log[at + Note.BLOCK] = state[w + Warp.BLOCK]
+        log[at + Note.WARP] = (w - state[state[w + Warp.SEAT] + Seat.WARPS]) // Warp.WIDTH
+        log[at + Note.PLACE] = p // Row.WIDTH
+        log[at + Note.COMPLETE] = complete
+        log[at + Note.FREED] = freed
+
+
+@compiled
 def issue(
-    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, c: int, w: int,
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, c: int, w: int,
     now: int, seed: int,
 ) -> None:  # fmt: skip
     """Start the next instruction of a warp."""
@@ -160,3 +176,4 @@ def issue(
     if code[p + Row.READ_BOARD] >= 0:
         raise_board(state, w, code[p + Row.READ_BOARD], freed, 0, now)
     hold(code, machine, state, p, w, now)
+    note(state, log, p, w, now, complete, freed)

@@ -240,6 +240,22 @@ class Tally(IntEnum):
     REASONS = 16
 
 
+class Note(IntEnum):
+    """What is written down of an issue: the only record that reports and the sanitizer read."""
+
+    CYCLE = 0
+    BLOCK = 1
+    WARP = 2
+    """Its number in the block."""
+    PLACE = 3
+    """Its place in the schedule."""
+    COMPLETE = 4
+    """When its result is there; for fixed latencies the cycle of issue, as their latency is not modelled."""
+    FREED = 5
+    """When its sources may be overwritten."""
+    WIDTH = 6
+
+
 class Reason(IntEnum):
     """Why a cycle of a warp or a sub-core passed, in the order in which an instruction meets them."""
 

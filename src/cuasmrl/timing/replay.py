@@ -20,7 +20,6 @@ from cuasmrl.timing.waits import issue_time, ready_time
 
 _ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
 _VISIT_WIDTH = 2
-LOG_WIDTH = 4
 
 
 @compiled
@@ -153,25 +152,13 @@ def go_on(
 
 
 @compiled
-def note(state: Int, log: Int, layout: Layout, w: int, now: int) -> None:
-    at = state[Sm.ISSUED] * LOG_WIDTH
-    state[Sm.ISSUED] += 1
-    if at < log.size:
-        log[at] = now
-        log[at + 1] = state[w + Warp.BLOCK]
-        log[at + 2] = (w - state[state[w + Warp.SEAT] + Seat.WARPS]) // _WARP_WIDTH
-        log[at + 3] = state[w + Warp.PLACE] // _ROW_WIDTH
-
-
-@compiled
 def replay(
     code: Int, work: Int, machine: Machine, layout: Layout, resident: int, blocks: int, seed: int, tally: Int,
     log: Int,
 ) -> Int:  # fmt: skip
     """Run `blocks` blocks, `resident` at a time, on the ways of the traced blocks in turn.
 
-    Counts in `tally`, writes (cycle, block, warp, instruction) of every issue to `log` as far as it reaches,
-    and gives the cycle in which each block was done; 0 for one that never was.
+    Counts in `tally`, writes a `Note` of every issue to `log` as far as it reaches, and gives the cycle in which each block was done; 0 for one that never was.
     """
     state = empty_state(machine, layout, work[Job.WARPS_PER_BLOCK])
     for k in range(min(resident, blocks)):
@@ -185,8 +172,7 @@ def replay(
             following = min(following, soonest)
             if w >= 0:
                 attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
-                note(state, log, layout, w, now)
-                issue(code, work, machine, layout, state, tally, c, w, now, seed)
+                issue(code, work, machine, layout, state, tally, log, c, w, now, seed)
                 following = min(following, go_on(code, work, machine, layout, state, c, w, blocks, now))
         if following >= FAR:
             # Nobody can ever issue again: the last block has just ended, or a barrier waits for ever.
