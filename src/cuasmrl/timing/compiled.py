@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
+from operator import getitem, setitem
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,6 +22,36 @@ def compiled(function: F) -> F:
     function.__qualname__ += f"-{_sources()}"
     result: F = njit(cache=True, error_model="numpy", nogil=True)(function)
     return result
+
+
+@intrinsic
+def pointer_to(_typing: Any, array: Any) -> Any:
+    """The first element of an array, for indexing without reference counts; the array must outlive it."""
+
+    def first(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+    return types.CPointer(array.dtype)(array), first
+
+
+def _is_named_field(pointer: Any, index: Any) -> bool:
+    return isinstance(pointer, types.CPointer) and isinstance(index, types.IntEnumMember)
+
+
+@overload(getitem)
+def _get_field(pointer: Any, index: Any) -> Any:
+    def get(pointer: Any, index: Any) -> Any:
+        return pointer[0 + index]
+
+    return get if _is_named_field(pointer, index) else None
+
+
+@overload(setitem)
+def _set_field(pointer: Any, index: Any, value: Any) -> Any:
+    def put(pointer: Any, index: Any, value: Any) -> None:
+        pointer[0 + index] = value
+
+    return put if _is_named_field(pointer, index) else None
 
 
 @cache

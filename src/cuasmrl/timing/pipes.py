@@ -13,7 +13,6 @@ from cuasmrl.timing.records import (
     Kind,
     Note,
     Row,
-    Seat,
     Sm,
     Tally,
     Unit,
@@ -71,7 +70,6 @@ def send(
     c: int,
     w: int,
     accepted: int,
-    seed: int,
 ) -> int:
     """A memory instruction that the SM takes over: when its result is there."""
     p = state[w + Warp.PLACE]
@@ -83,7 +81,8 @@ def send(
         passes = max(1, work[access + Access.PASSES]) if access >= 0 else 1
         complete += shared(code, machine, state, p, c, passes, accepted)
     elif access >= 0:
-        random = scatter(seed, state[w + Warp.BLOCK] << 32 | visit, code[p + Row.ORIGINAL] << 24 | w)
+        who = code[p + Row.ORIGINAL] << 6 | state[w + Warp.NUMBER]
+        random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | visit, who)
         complete += global_access(code, work, machine, layout, state, p, access, accepted, random)
     if way == Way.COPY:
         state[w + Warp.COPIES] = max(state[w + Warp.COPIES], complete)
@@ -135,10 +134,10 @@ def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> N
 def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: int) -> None:
     at = state[Sm.ISSUED] * Note.WIDTH
     state[Sm.ISSUED] += 1
-    if at < log.size:
+    if at < state[Sm.LOG_SIZE]:
         log[at + Note.CYCLE] = now
         log[at + Note.BLOCK] = state[w + Warp.BLOCK]
-        log[at + Note.WARP] = (w - state[state[w + Warp.SEAT] + Seat.WARPS]) // Warp.WIDTH
+        log[at + Note.WARP] = state[w + Warp.NUMBER]
         log[at + Note.PLACE] = p // Row.WIDTH
         log[at + Note.COMPLETE] = complete
         log[at + Note.FREED] = freed
@@ -147,7 +146,7 @@ def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: i
 @compiled
 def issue(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, c: int, w: int,
-    now: int, seed: int,
+    now: int,
 ) -> None:  # fmt: skip
     """Start the next instruction of a warp."""
     p = state[w + Warp.PLACE]
@@ -160,7 +159,7 @@ def issue(
         accepted = accept(machine, state, c, now)
         state[c + Core.CONTROL_FREE] = max(state[c + Core.CONTROL_FREE], now + 1)
         freed = accepted + code[p + Row.WAR] - machine.accept_delay
-        complete = send(code, work, machine, layout, state, c, w, accepted, seed)
+        complete = send(code, work, machine, layout, state, c, w, accepted)
     elif kind == Kind.TENSOR:
         complete = multiply(code, state, tally, p, c, w, now)
     else:

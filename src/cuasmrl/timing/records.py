@@ -1,8 +1,9 @@
 """Fields of the records that the replay works on: instructions, warps, sub-cores, the SM.
 
-Compiled code works on three flat arrays of 64-bit integers: the code, the work and the state. A record is
-named by the place where it begins, a field is added to it: `state[w + Warp.READY]`. That keeps the compiled
-code free of objects and their reference counts, which would cost more than the model itself.
+Compiled code works on flat arrays of 64-bit integers: the code, the work, the state, the tally, the log. A
+record is named by the place where it begins, a field is added to it: `state[w + Warp.READY]`. Inside the
+replay the arrays are bare pointers. That keeps it free of objects and their reference counts, which would
+cost more than the model itself.
 
 Times are cycles; those of tensor cores are sixteenths of a cycle, as their intervals are not whole.
 """
@@ -154,7 +155,11 @@ class Sm(IntEnum):
     """Blocks that have been given a seat."""
     FINISHED = 6
     ISSUED = 7
-    WIDTH = 8
+    LOG_SIZE = 8
+    """Numbers that the log has room for."""
+    SEED = 9
+    """Of the latency jitter."""
+    WIDTH = 10
 
 
 class Core(IntEnum):
@@ -180,7 +185,9 @@ class Core(IntEnum):
     """When the lines of the constant cache arrive; FAR if nobody has asked."""
     TENSOR_FED = 65 + CONSTANT_LINES
     """When the warp that sent the last product may issue another."""
-    LINES = 66 + CONSTANT_LINES
+    NEXT = 66 + CONSTANT_LINES
+    """No warp can issue before."""
+    LINES = 67 + CONSTANT_LINES
     """When the lines of the L0 instruction cache arrive; behind them, which lines they are."""
 
 
@@ -213,10 +220,12 @@ class Warp(IntEnum):
     """What BOARD_DONE was before the last increment, which is not visible at once."""
     BOARD_SET = 28
     BOARD_LONG = 34
-    GROUP_DONE = 40
-    RESULTS = 40 + IN_FLIGHT
+    NUMBER = 40
+    """Its number in the block."""
+    GROUP_DONE = 41
+    RESULTS = 41 + IN_FLIGHT
     """When registers hold the results of tensor products, in sixteenths."""
-    WIDTH = 40 + IN_FLIGHT + REGISTERS
+    WIDTH = 41 + IN_FLIGHT + REGISTERS
 
 
 class Seat(IntEnum):

@@ -11,7 +11,7 @@ import numpy as np
 
 from cuasmrl.timing.attribution import attribute
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.compiled import compiled
+from cuasmrl.timing.compiled import compiled, pointer_to
 from cuasmrl.timing.front_end import fetch
 from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.timing.pipes import issue
@@ -54,10 +54,12 @@ def start_block(work: Int, state: Int, seat: int, now: int) -> None:
     state[seat + Seat.ALIVE] = per_block
     for k in range(per_block):
         w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
-        state[w : w + _WARP_WIDTH] = 0
+        for field in range(w, w + _WARP_WIDTH):
+            state[field] = 0
         path = work[Job.PATH_STARTS] + block % work[Job.BLOCKS] * per_block + k
         state[w + Warp.BLOCK] = block
         state[w + Warp.SEAT] = seat
+        state[w + Warp.NUMBER] = k
         state[w + Warp.VISIT] = work[path]
         state[w + Warp.LAST_VISIT] = work[path + 1]
         state[w + Warp.PLACE] = work[work[Job.BLOCK_STARTS] + work[work[path]]]
@@ -96,6 +98,14 @@ def open_barrier(code: Int, work: Int, state: Int, seat: int, release: int) -> N
 
 
 @compiled
+def wake(layout: Layout, state: Int, at: int) -> None:
+    """Let every sub-core look at its warps again."""
+    for k in range(SUB_CORES):
+        c = layout.cores + k * layout.core_width
+        state[c + Core.NEXT] = min(state[c + Core.NEXT], at)
+
+
+@compiled
 def choose(
     code: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, now: int
 ) -> tuple[int, int]:
@@ -121,10 +131,10 @@ def choose(
 @compiled
 def go_on(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, c: int, w: int, blocks: int, now: int
-) -> int:
-    """After an issue: to the next instruction, into a barrier, or out. Says when this warp may issue."""
+) -> None:  # fmt: skip
+    """After an issue: to the next instruction, into a barrier, or out."""
     at_barrier = code[state[w + Warp.PLACE] + Row.KIND] == Kind.BARRIER
-    seat, following = state[w + Warp.SEAT], FAR
+    seat = state[w + Warp.SEAT]
     advance(code, work, machine, state, w, now)
     state[w + Warp.READY] = FAR
     if state[w + Warp.VISIT] >= state[w + Warp.LAST_VISIT]:
@@ -133,8 +143,8 @@ def go_on(
             state[layout.ends + state[w + Warp.BLOCK]] = now + 1
             state[Sm.FINISHED] += 1
             if state[Sm.STARTED] < blocks:
-                following = now + machine.block_start
-                start_block(work, state, seat, following)
+                start_block(work, state, seat, now + machine.block_start)
+                wake(layout, state, now + machine.block_start)
     else:
         p = state[w + Warp.PLACE]
         if code[p + Row.FIRST] or state[w + Warp.JUMP_END]:
@@ -143,12 +153,34 @@ def go_on(
             state[seat + Seat.ARRIVED] += 1
             state[w + Warp.WAITING] = 1
         else:
-            following = ready_time(code, state, w)
-            state[w + Warp.READY] = following
+            state[w + Warp.READY] = ready_time(code, state, w)
+            state[c + Core.NEXT] = min(state[c + Core.NEXT], max(now + 1, state[w + Warp.READY]))
     if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
         open_barrier(code, work, state, seat, now + machine.bar_latency)
-        following = now + 1
-    return following
+        wake(layout, state, now + 1)
+
+
+@compiled
+def run(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, resident: int,
+    blocks: int,
+) -> None:  # fmt: skip
+    """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
+    for k in range(min(resident, blocks)):
+        start_block(work, state, layout.seats + k * _SEAT_WIDTH, 0)
+    now = 0
+    while now < FAR and state[Sm.FINISHED] < blocks:
+        for number in range(SUB_CORES):
+            c = layout.cores + number * layout.core_width
+            if state[c + Core.NEXT] <= now:
+                w, state[c + Core.NEXT] = choose(code, machine, layout, state, number, c, now)
+                if w >= 0:
+                    attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
+                    issue(code, work, machine, layout, state, tally, log, c, w, now)
+                    go_on(code, work, machine, layout, state, c, w, blocks, now)
+        now = FAR
+        for c in range(layout.cores, layout.seats, layout.core_width):
+            now = min(now, state[c + Core.NEXT])
 
 
 @compiled
@@ -158,26 +190,16 @@ def replay(
 ) -> Int:  # fmt: skip
     """Run `blocks` blocks, `resident` at a time, on the ways of the traced blocks in turn.
 
-    Counts in `tally`, writes a `Note` of every issue to `log` as far as it reaches, and gives the cycle in which each block was done; 0 for one that never was.
+    Counts in `tally`, writes a `Note` of every issue to `log` as far as it reaches, and gives the cycle in
+    which each block was done; 0 for one that never was.
     """
     state = empty_state(machine, layout, work[Job.WARPS_PER_BLOCK])
-    for k in range(min(resident, blocks)):
-        start_block(work, state, layout.seats + k * _SEAT_WIDTH, 0)
-    now = 0
-    while state[Sm.FINISHED] < blocks:
-        following = FAR
-        for number in range(SUB_CORES):
-            c = layout.cores + number * layout.core_width
-            w, soonest = choose(code, machine, layout, state, number, c, now)
-            following = min(following, soonest)
-            if w >= 0:
-                attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
-                issue(code, work, machine, layout, state, tally, log, c, w, now, seed)
-                following = min(following, go_on(code, work, machine, layout, state, c, w, blocks, now))
-        if following >= FAR:
-            # Nobody can ever issue again: the last block has just ended, or a barrier waits for ever.
-            break
-        now = max(now + 1, following)
+    state[Sm.LOG_SIZE] = log.size
+    state[Sm.SEED] = seed
+    run(
+        pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), pointer_to(tally),
+        pointer_to(log), resident, blocks,
+    )  # fmt: skip
     ends = state[layout.ends : layout.ends + blocks].copy()
     for number in range(SUB_CORES):
         last = state[layout.cores + number * layout.core_width + Core.LAST_ISSUE]
