@@ -7,7 +7,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuasmrl"
 LAYERS = (
-    "errors", "launch", "chips", "cubin", "sass", "schedule", "lint", "emulator", "timing", "virtual",
+    "errors", "compiled", "launch", "chips", "cubin", "sass", "schedule", "lint", "emulator", "timing",
+    "virtual",
     "workloads", "emulate", "simulate", "demo", "bench", "tables", "cli",
 )  # fmt: skip
 CHECKER_MAY_USE = {"errors", "cubin", "sass", "checker"}

@@ -83,7 +83,7 @@ def verify(cubin: Cubin, candidate: Cubin, boards: dict[str, Board], listings: d
             assert _REUSE.sub("", after[place].text) == _REUSE.sub("", before[i].text), (
                 f"{name} position {place}"
             )
-            assert after[place].control == board.control(i)
+            assert after[place].control == board.controls[i]
         old, new = cubin.kernel(name).record_offsets(), candidate.kernel(name).record_offsets()
         assert old.keys() == new.keys()
         for slot, offset in old.items():

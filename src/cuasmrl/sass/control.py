@@ -1,6 +1,6 @@
 """The 21 control bits that ptxas puts into every instruction word: bits 105..125 from sm_75 to sm_120."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 NO_BARRIER = 7
 BARRIERS = 6
@@ -26,6 +26,14 @@ class Control:
     """Scoreboards that must be zero before issue, one bit each."""
     reuse: int
     """Operand-cache flags, one bit per register-file read port."""
+    bits: int = field(init=False, repr=False, compare=False)
+    """All of them as they stand in the word."""
+
+    def __post_init__(self) -> None:
+        write = NO_BARRIER if self.write_barrier is None else self.write_barrier
+        read = NO_BARRIER if self.read_barrier is None else self.read_barrier
+        bits = self.stall | (not self.yield_) << 4 | write << 5 | read << 8
+        object.__setattr__(self, "bits", bits | self.wait_mask << 11 | self.reuse << 17)
 
     @staticmethod
     def decode(word: bytes) -> "Control":
@@ -42,11 +50,7 @@ class Control:
 
     def encode(self, word: bytes) -> bytes:
         """The same word with these control bits."""
-        write = NO_BARRIER if self.write_barrier is None else self.write_barrier
-        read = NO_BARRIER if self.read_barrier is None else self.read_barrier
-        bits = self.stall | (not self.yield_) << 4 | write << 5 | read << 8
-        bits |= self.wait_mask << 11 | self.reuse << 17
-        return (int.from_bytes(word, "little") & ~CONTROL_MASK | bits << _SHIFT).to_bytes(16, "little")
+        return (int.from_bytes(word, "little") & ~CONTROL_MASK | self.bits << _SHIFT).to_bytes(16, "little")
 
     @property
     def waits(self) -> tuple[int, ...]:

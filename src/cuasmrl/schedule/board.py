@@ -5,14 +5,15 @@ keeps every scoreboard's protection, and keeps blocks, pinned instructions and p
 """
 
 from bisect import bisect
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 from cuasmrl.sass import MAX_STALL, Control, Distances, Instruction, Listing, Order, distances
 from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
+from cuasmrl.schedule.pins import glued_units, leaves_kernel
 from cuasmrl.schedule.schedule import Schedule
 
 
@@ -28,10 +29,10 @@ class Board:
         self._bounds = Bounds(self.blocks, self.originals)
         self.block_of = self._bounds.block_of
         kernel = listing.kernel
-        self.is_opaque = bool(kernel.unknown_records()) or kernel.has_relocations or _leaves_kernel(self.code)
+        self.is_opaque = bool(kernel.unknown_records()) or kernel.has_relocations or leaves_kernel(self.code)
         """Something in the kernel is not understood: nothing in it may change."""
         self._fixed = self._fixed_places()
-        self._glued = _glue(self.code, self.blocks)
+        self._glued = glued_units(self.code, self.blocks)
         self.graphs: list[Graph] = []
         self._inherited = False
         self.reset()
@@ -51,28 +52,27 @@ class Board:
             controls = {i.index: i.control for i in self.code}
             self.graphs = [self._graph(block, controls) for block in self.blocks]
         self._inherited = False
+        self.controls = [i.control for i in self.code]
+        """Present control bits by instruction."""
         self.slack_in = [0] * n
         self.slack_out = [0] * n
-        self.mask = bytearray(n)
+        self._mask = bytearray(n)
+        self._stale = set(range(len(self.blocks)))
         for block in self.blocks:
             self._bounds.index(block, self.graphs[block.number])
-            self._refresh(block)
 
     # ---- reading ----
 
     def schedule(self) -> Schedule:
-        return Schedule(
-            self.listing, tuple(self.order), tuple(self.control(i) for i in range(len(self.code)))
-        )
+        return Schedule(self.listing, tuple(self.order), tuple(self.controls))
 
-    def control(self, i: int) -> Control:
-        return replace(
-            self.code[i].control,
-            stall=self.stall[i],
-            wait_mask=self.wait_mask[i],
-            yield_=self.yields[i],
-            reuse=self.reuse(i),
-        )
+    @property
+    def mask(self) -> bytearray:
+        """Positions whose instruction may change places with the next."""
+        for number in self._stale:
+            self._refresh(self.blocks[number])
+        self._stale.clear()
+        return self._mask
 
     def reuse(self, i: int) -> int:
         """Operand-cache flags stay only while the next instruction is the one they were meant for."""
@@ -135,6 +135,7 @@ class Board:
         self.time[b] = start
         self.time[a] = start + self.stall[b]
         self._after_swap(a, b, p)
+        self._renew(self.order[max(0, p - 1) : p + 3])
         return True
 
     def inherited_bits(self, p: int) -> int:
@@ -158,8 +159,8 @@ class Board:
             return False
         a, b = self.order[p], self.order[p + 1]
         before = self.wait_mask[b]
-        self.wait_mask[b] |= bits
         block = self.blocks[self.block_of[a]]
+        self.wait_mask[b] |= bits
         self._rebuild(block)
         if not self.mask[p] or self.slack_in[b] < 0:
             self.wait_mask[b] = before
@@ -206,7 +207,6 @@ class Board:
         for p in range(block.start, block.end):
             self.position[self.order[p]] = p
         self._set_times(block, times)
-        self._refresh(block)
         return True
 
     def retime(self, number: int) -> bool:
@@ -226,7 +226,6 @@ class Board:
         if not self._bounds.hold(block, self.order[block.start : block.end], times):
             return False
         self._set_times(block, times)
-        self._refresh(block)
         return True
 
     def set_yield(self, i: int, yields: bool) -> bool:
@@ -235,6 +234,7 @@ class Board:
         if self.is_opaque or yields == self.yields[i] or not choice:
             return False
         self.yields[i] = yields
+        self._renew((i,))
         return True
 
     def set_reuse(self, i: int, keep: bool) -> bool:
@@ -242,6 +242,7 @@ class Board:
         if self.is_opaque or keep == self.keeps_reuse[i] or not self.code[i].control.reuse:
             return False
         self.keeps_reuse[i] = keep
+        self._renew((i,))
         return True
 
     # ---- inside ----
@@ -258,18 +259,32 @@ class Board:
         return build_graph(block, order, controls, self.originals)
 
     def _rebuild(self, block: Block) -> None:
-        controls = {i: self.control(i) for i in self.order[block.start : block.end]}
-        self.graphs[block.number] = self._graph(block, controls)
+        window = self.order[block.start : block.end]
+        self._renew(window)
+        self.graphs[block.number] = self._graph(block, {i: self.controls[i] for i in window})
         self._inherited = True
         self._bounds.index(block, self.graphs[block.number])
-        self._refresh(block)
+        self._stale.add(block.number)
+
+    def _renew(self, instructions: Iterable[int]) -> None:
+        """Bring the control bits of instructions up to date."""
+        for i in instructions:
+            control = self.code[i].control
+            self.controls[i] = _control(
+                self.stall[i],
+                self.yields[i],
+                control.write_barrier,
+                control.read_barrier,
+                self.wait_mask[i],
+                self.reuse(i),
+            )
 
     def _refresh(self, block: Block) -> None:
         """Recompute slacks and the swap mask of one block."""
         for i in self.order[block.start : block.end]:
             self._update_slack(i)
         for p in range(block.start, block.end):
-            self.mask[p] = self._can_swap(p)
+            self._mask[p] = self._can_swap(p)
 
     def _update_slack(self, i: int) -> None:
         self._update_slack_in(i)
@@ -345,7 +360,7 @@ class Board:
         places |= set(self._window(p))
         for place in places:
             if place >= 0:
-                self.mask[place] = self._can_swap(place)
+                self._mask[place] = self._can_swap(place)
 
     def _window(self, p: int) -> Iterator[int]:
         """Positions whose pipe spacing the pair at p can influence."""
@@ -368,20 +383,14 @@ class Board:
             if not 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD:
                 self.yields[i] = True
         self.length[block.number] = times[-1]
+        # The instruction before the block may have lost its follower, or found it again.
+        self._renew(self.order[max(0, block.start - 1) : block.end])
+        self._stale.add(block.number)
 
 
-def _leaves_kernel(code: tuple[Instruction, ...]) -> bool:
-    """Calls or returns whose other end is elsewhere: what happens there to registers is not known."""
-    calls = [i for i in code if i.opcode == "CALL"]
-    return any(i.target is None for i in calls) or (not calls and any(i.opcode == "RET" for i in code))
-
-
-def _glue(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dict[int, int]:
-    """Padding loads and the instruction they pad: each → the next of its unit (the last → itself)."""
-    glued: dict[int, int] = {}
-    for block in blocks:
-        for i in range(block.start, block.end - 1):
-            if code[i].is_dummy_load:
-                glued[i] = i + 1
-                glued.setdefault(i + 1, i + 1)
-    return glued
+@cache
+def _control(
+    stall: int, yields: bool, write: int | None, read: int | None, wait_mask: int, reuse: int
+) -> Control:
+    """Few different ones occur, and the game asks for them all the time."""
+    return Control(stall, yields, write, read, wait_mask, reuse)

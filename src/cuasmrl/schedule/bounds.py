@@ -1,12 +1,15 @@
 """What bounds the issue times inside a block, and the earliest times an order allows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cuasmrl.sass import MAX_STALL, Instruction, Pipe
+import numpy as np
+
+from cuasmrl.sass import Instruction, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, block_length
 from cuasmrl.schedule.dependences import Graph, Originals
+from cuasmrl.schedule.retiming import Arrays, Bound, earliest_times, times_hold
 from cuasmrl.schedule.scoreboards import awaited_boards
 
 
@@ -39,6 +42,7 @@ class Bounds:
         self.longest_spacing = max(limits.spacing for limits in self.limits)
         self.incoming: list[list[tuple[int, int]]] = [[] for _ in originals.code]
         self.outgoing: list[list[tuple[int, int]]] = [[] for _ in originals.code]
+        self._compiled: dict[int, Arrays] = {}
 
     def index(self, block: Block, graph: Graph) -> None:
         """Take over the distances of a block's graph."""
@@ -48,62 +52,40 @@ class Bounds:
         for first, second, cycles in graph.leashes:
             self.incoming[second].append((first, -cycles))
             self.outgoing[first].append((second, -cycles))
-
-    def pair_spacing(self, first: int, second: int) -> int:
-        """ptxas itself may have put two neighbours closer than the table says; that stays allowed."""
-        spacing = self.limits[first].spacing
-        if spacing <= 1:
-            return 0
-        if self._follower.get(first) == second:
-            return min(spacing, self.originals.distance(first, second))
-        return spacing
+        self._compiled[block.number] = self._arrays(block)
 
     def earliest(self, block: Block, window: Sequence[int]) -> list[int] | None:
         """Earliest issue times for an order, then the block's end; None where stalls cannot express them."""
-        times: list[int] = []
-        at: dict[int, int] = {}
-        last_in_pipe: dict[str, int] = {}
-        for i in window:
-            time = times[-1] + self.limits[window[len(times) - 1]].stall if times else 0
-            time = max(time, self.limits[i].head)
-            for p, need in self.incoming[i]:
-                if p in at:
-                    time = max(time, at[p] + need)
-                elif need > 0:
-                    return None
-            previous = last_in_pipe.get(self.pipe[i])
-            if previous is not None:
-                time = max(time, at[previous] + self.pair_spacing(previous, i))
-            last_in_pipe[self.pipe[i]] = i
-            times.append(time)
-            at[i] = time
-        end = times[-1] + self.limits[window[-1]].stall
-        times.append(max([end, self._least_length(block), *(at[i] + self.limits[i].tail for i in window)]))
-        # A gap no stall count can span is shared with the gaps before it.
-        for k in range(len(times) - 2, 0, -1):
-            times[k] = max(times[k], times[k + 1] - MAX_STALL)
-        if times[0] > 0 or times[1] > MAX_STALL or not self.hold(block, window, times):
-            return None
-        return times
+        order = np.array(window, np.int64) - block.start
+        times = np.empty(len(order) + 1, np.int64)
+        fits = earliest_times(order, times, *self._compiled[block.number])
+        return times.tolist() if fits else None
 
-    def hold(self, block: Block, window: Iterable[int], times: Sequence[int]) -> bool:
+    def hold(self, block: Block, window: Sequence[int], times: Sequence[int]) -> bool:
         """Do these issue times, the last being the block's end, keep every bound of the block?"""
-        at = dict(zip(window, times, strict=False))
-        end = times[-1]
-        if end < self._least_length(block):
-            return False
-        last_in_pipe: dict[str, int] = {}
-        for i, time in at.items():
-            limits = self.limits[i]
-            if time < limits.head or end - time < limits.tail:
-                return False
-            if any(time - at[p] < need for p, need in self.incoming[i]):
-                return False
-            previous = last_in_pipe.get(self.pipe[i])
-            if previous is not None and time - at[previous] < self.pair_spacing(previous, i):
-                return False
-            last_in_pipe[self.pipe[i]] = i
-        return True
+        order = np.array(window, np.int64) - block.start
+        return bool(times_hold(order, np.array(times, np.int64), *self._compiled[block.number]))
+
+    def _arrays(self, block: Block) -> Arrays:
+        """The bounds of a block for compiled code; its instructions are counted from 0."""
+        places = range(block.start, block.end)
+        pipes = sorted({self.pipe[i] for i in places})
+        rows = np.zeros((len(block), Bound.WIDTH), np.int64)
+        for row, i in zip(rows, places, strict=True):
+            limits, follower = self.limits[i], self._follower.get(i)
+            row[Bound.HEAD], row[Bound.TAIL], row[Bound.STALL] = limits.head, limits.tail, limits.stall
+            row[Bound.PIPE] = pipes.index(self.pipe[i])
+            row[Bound.SPACING] = limits.spacing if limits.spacing > 1 else 0
+            row[Bound.FOLLOWER] = -1
+            if follower is not None:
+                original = self.originals.distance(i, follower)
+                row[Bound.FOLLOWER] = follower - block.start
+                row[Bound.FOLLOWER_SPACING] = min(int(row[Bound.SPACING]), original)
+        counts = [len(self.incoming[i]) for i in places]
+        pairs = [(p - block.start, need) for i in places for p, need in self.incoming[i]]
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        distances = np.array(pairs, np.int64).reshape(-1, 2)
+        return Arrays(rows, starts, distances, self._least_length(block))
 
     def _followers(self) -> dict[int, int]:
         """Instruction → the next one in its pipe, in the original."""

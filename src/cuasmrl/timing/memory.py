@@ -7,7 +7,7 @@ published latency of its kind; queues and ports only add to it.
 import numpy as np
 
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.compiled import compiled
+from cuasmrl.compiled import compiled
 from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.timing.records import Access, Core, Row, Sm, Way
 

@@ -6,7 +6,7 @@ the same warp and slot, and any later read through the slot replaces it.
 """
 
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.compiled import compiled
+from cuasmrl.compiled import compiled
 from cuasmrl.timing.records import SLOTS, Core, Row
 
 _READ_CYCLES = 3

@@ -11,7 +11,7 @@ import numpy as np
 
 from cuasmrl.timing.attribution import attribute
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.compiled import compiled, pointer_to
+from cuasmrl.compiled import compiled, pointer_to
 from cuasmrl.timing.front_end import fetch
 from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.timing.pipes import issue

@@ -4,7 +4,7 @@ In compiled functions `p`, `w` and `c` are the records of an instruction, a warp
 """
 
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.compiled import compiled
+from cuasmrl.compiled import compiled
 from cuasmrl.timing.machine import Machine
 from cuasmrl.timing.records import BOARDS, CONSTANT_LINES, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
 

@@ -17,9 +17,9 @@ def compiled(function: F) -> F:
     """Compile on first call and keep the result on disk.
 
     Numba sees only changes of the file a function stands in, but the numbers of fields and the functions it
-    calls come from others: so the name under which it is kept names the text of all of them.
+    calls come from others: so the name under which it is kept names the text of all files of its folder.
     """
-    function.__qualname__ += f"-{_sources()}"
+    function.__qualname__ += f"-{_sources(Path(function.__code__.co_filename).parent)}"
     result: F = njit(cache=True, error_model="numpy", nogil=True)(function)
     return result
 
@@ -55,6 +55,6 @@ def _set_field(pointer: Any, index: Any, value: Any) -> Any:
 
 
 @cache
-def _sources() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
+def _sources(folder: Path) -> str:
+    files = [Path(__file__), *sorted(folder.glob("*.py"))]
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]

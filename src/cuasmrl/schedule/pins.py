@@ -1,0 +1,21 @@
+"""What must stay where it is, for reasons that no dependence shows."""
+
+from cuasmrl.sass import Instruction
+from cuasmrl.schedule.blocks import Block
+
+
+def leaves_kernel(code: tuple[Instruction, ...]) -> bool:
+    """Calls or returns whose other end is elsewhere: what happens there to registers is not known."""
+    calls = [i for i in code if i.opcode == "CALL"]
+    return any(i.target is None for i in calls) or (not calls and any(i.opcode == "RET" for i in code))
+
+
+def glued_units(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dict[int, int]:
+    """Padding loads and the instruction they pad: each → the next of its unit (the last → itself)."""
+    glued: dict[int, int] = {}
+    for block in blocks:
+        for i in range(block.start, block.end - 1):
+            if code[i].is_dummy_load:
+                glued[i] = i + 1
+                glued.setdefault(i + 1, i + 1)
+    return glued

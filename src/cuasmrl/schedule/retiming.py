@@ -1,0 +1,106 @@
+"""The smallest stalls for an order, compiled: this is asked for every move of the game."""
+
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuasmrl.compiled import compiled
+from cuasmrl.sass import MAX_STALL
+
+Int: TypeAlias = npt.NDArray[np.int64]
+
+
+class Bound(IntEnum):
+    """What bounds an instruction of a block, a row each."""
+
+    HEAD = 0
+    TAIL = 1
+    STALL = 2
+    PIPE = 3
+    SPACING = 4
+    FOLLOWER = 5
+    """The next of its pipe in the original, which may be closer; -1 for none."""
+    FOLLOWER_SPACING = 6
+    WIDTH = 7
+
+
+class Arrays(NamedTuple):
+    """The bounds of a block."""
+
+    rows: Int
+    starts: Int
+    """Where the distances of an instruction begin."""
+    distances: Int
+    """(earlier instruction, cycles); a negative number of cycles is how far it may lie behind at most."""
+    least_length: int
+
+
+_PIPES = 16
+_UNSET = -1
+
+
+@compiled
+def earliest_times(order: Int, times: Int, rows: Int, starts: Int, distances: Int, least_length: int) -> bool:
+    """Fill in the earliest issue times of an order and the block's end; False if no stalls express them."""
+    n = len(order)
+    at = np.full(n, _UNSET, np.int64)
+    last = np.full(_PIPES, _UNSET, np.int64)
+    time, end = 0, least_length
+    for k in range(n):
+        i = order[k]
+        time = max(time, rows[i, Bound.HEAD])
+        for d in range(starts[i], starts[i + 1]):
+            earlier = at[distances[d, 0]]
+            if earlier != _UNSET:
+                time = max(time, earlier + distances[d, 1])
+            elif distances[d, 1] > 0:
+                return False
+        previous = last[rows[i, Bound.PIPE]]
+        if previous != _UNSET:
+            time = max(time, at[previous] + _spacing(rows, previous, i))
+        last[rows[i, Bound.PIPE]] = i
+        times[k] = at[i] = time
+        end = max(end, time + rows[i, Bound.TAIL])
+        time += rows[i, Bound.STALL]
+    times[n] = max(end, time)
+    # A gap no stall count can span is shared with the gaps before it.
+    for k in range(n - 1, 0, -1):
+        times[k] = max(times[k], times[k + 1] - MAX_STALL)
+    if times[0] > 0 or times[1] > MAX_STALL:
+        return False
+    return times_hold(order, times, rows, starts, distances, least_length)
+
+
+@compiled
+def times_hold(order: Int, times: Int, rows: Int, starts: Int, distances: Int, least_length: int) -> bool:
+    """Do these issue times, the last being the block's end, keep every bound of the block?"""
+    n = len(order)
+    end = times[n]
+    if end < least_length:
+        return False
+    at = np.empty(n, np.int64)
+    last = np.full(_PIPES, _UNSET, np.int64)
+    for k in range(n):
+        at[order[k]] = times[k]
+    for k in range(n):
+        i, time = order[k], times[k]
+        if time < rows[i, Bound.HEAD] or end - time < rows[i, Bound.TAIL]:
+            return False
+        for d in range(starts[i], starts[i + 1]):
+            if time - at[distances[d, 0]] < distances[d, 1]:
+                return False
+        previous = last[rows[i, Bound.PIPE]]
+        if previous != _UNSET and time - at[previous] < _spacing(rows, previous, i):
+            return False
+        last[rows[i, Bound.PIPE]] = i
+    return True
+
+
+@compiled
+def _spacing(rows: Int, first: int, second: int) -> int:
+    """ptxas itself may have put two neighbours closer than the table says; that stays allowed."""
+    if rows[first, Bound.FOLLOWER] == second:
+        return rows[first, Bound.FOLLOWER_SPACING]  # type: ignore[no-any-return]
+    return rows[first, Bound.SPACING]  # type: ignore[no-any-return]
