@@ -1,7 +1,7 @@
 """Every cycle has a name: why a warp, or a sub-core, did not issue."""
 
-from cuasmrl.timing.code import Int
 from cuasmrl.compiled import compiled
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.records import CONSTANT_LINES, Core, Kind, Reason, Row, Tally, Unit, Warp
 from cuasmrl.timing.waits import boards_done, queue_free, tensor_free, tensor_results, unit_free
 

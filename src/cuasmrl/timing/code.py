@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass import File, Instruction, Listing, Opcode, Operand, Pipe, file_of
 from cuasmrl.sass import Kind as Form
+from cuasmrl.sass.control import NO_BARRIER
 from cuasmrl.sass.widths import widths_of
 from cuasmrl.schedule import Block, Schedule, control_flow
 from cuasmrl.timing.parameters import Parameters
@@ -33,39 +34,52 @@ Fields: TypeAlias = dict[Row, int]
 INSTRUCTIONS_PER_LINE = 8
 
 
-def table_of(schedule: Schedule, parameters: Parameters) -> Int:
-    """One record per instruction in the order of the schedule, under the numbers of a chip."""
-    code = schedule.listing.instructions
-    blocks = control_flow(schedule.listing)
-    slots = traced_slots(schedule.listing, blocks)
-    products = (i for i in code if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR)
-    results = {d.register for i in products for d in i.defs}
-    lasts = {block.end - 1 for block in blocks}
-    rows = np.zeros((len(code), Row.WIDTH), np.int64)
-    for place, index in enumerate(schedule.order):
-        i, control = code[index], schedule.controls[index]
-        fields = _fields(i, parameters) | {
-            Row.ORIGINAL: index,
-            Row.STALL: control.stall,
-            Row.YIELDS: int(control.yield_),
-            Row.WAIT: control.wait_mask,
-            Row.WRITE_BOARD: -1 if control.write_barrier is None else control.write_barrier,
-            Row.READ_BOARD: -1 if control.read_barrier is None else control.read_barrier,
-            Row.SLOT: slots.get(index, -1),
-            Row.REUSE: control.reuse,
-            Row.LINE: place // INSTRUCTIONS_PER_LINE,
-            Row.FIRST: int(place % INSTRUCTIONS_PER_LINE == 0),
-            Row.LAST: int(place in lasts),
-            Row.TALLY: Tally.ROWS + place * Tally.REASONS,
-        }
-        rows[place, list(fields)] = list(fields.values())
-        rows[place, Row.SOURCES : Row.READ_COUNT] = _sources(i)
-        reads = _general(a.register for a in i.uses if a.register in results)[:READS]
-        writes = _general(a.register for a in i.defs)[:WRITES] if fields[Row.KIND] == Kind.TENSOR else []
-        rows[place, Row.READ_COUNT], rows[place, Row.WRITE_COUNT] = len(reads), len(writes)
-        rows[place, Row.READS : Row.READS + len(reads)] = reads
-        rows[place, Row.WRITES : Row.WRITES + len(writes)] = writes
-    return rows.reshape(-1)
+class Code:
+    """The instructions of a kernel under the numbers of a chip, ready to be put into any order."""
+
+    def __init__(self, listing: Listing, parameters: Parameters) -> None:
+        code = listing.instructions
+        blocks = control_flow(listing)
+        slots = traced_slots(listing, blocks)
+        products = (i for i in code if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR)
+        results = {d.register for i in products for d in i.defs}
+        self.rows = np.zeros((len(code), Row.WIDTH), np.int64)
+        for index, i in enumerate(code):
+            fields = _fields(i, parameters) | {Row.ORIGINAL: index, Row.SLOT: slots.get(index, -1)}
+            row = self.rows[index]
+            row[list(fields)] = list(fields.values())
+            row[Row.SOURCES : Row.READ_COUNT] = _sources(i)
+            reads = _general(a.register for a in i.uses if a.register in results)[:READS]
+            writes = _general(a.register for a in i.defs)[:WRITES] if fields[Row.KIND] == Kind.TENSOR else []
+            row[Row.READ_COUNT], row[Row.WRITE_COUNT] = len(reads), len(writes)
+            row[Row.READS : Row.READS + len(reads)] = reads
+            row[Row.WRITES : Row.WRITES + len(writes)] = writes
+        places = np.arange(len(code))
+        self._line = places // INSTRUCTIONS_PER_LINE
+        self._first = places % INSTRUCTIONS_PER_LINE == 0
+        self._last = np.isin(places, [block.end - 1 for block in blocks])
+        self._tally = Tally.ROWS + places * Tally.REASONS
+
+    def table(self, schedule: Schedule) -> Int:
+        """One record per instruction in the order of the schedule."""
+        order = np.array(schedule.order, np.int64)
+        rows = self.rows[order]
+        bits = np.array([control.bits for control in schedule.controls], np.int64)[order]
+        rows[:, Row.STALL] = bits & 15
+        rows[:, Row.YIELDS] = ~bits >> 4 & 1
+        rows[:, Row.WRITE_BOARD] = _board(bits >> 5 & NO_BARRIER)
+        rows[:, Row.READ_BOARD] = _board(bits >> 8 & NO_BARRIER)
+        rows[:, Row.WAIT] = bits >> 11 & 63
+        rows[:, Row.REUSE] = bits >> 17
+        rows[:, Row.LINE] = self._line
+        rows[:, Row.FIRST] = self._first
+        rows[:, Row.LAST] = self._last
+        rows[:, Row.TALLY] = self._tally
+        return rows.reshape(-1)
+
+
+def _board(number: Int) -> Int:
+    return np.where(number == NO_BARRIER, -1, number)
 
 
 def is_traced(instruction: Instruction) -> bool:

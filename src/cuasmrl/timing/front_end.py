@@ -1,7 +1,7 @@
 """Instruction fetch: the L0 cache of a sub-core with a stream buffer that runs ahead."""
 
-from cuasmrl.timing.code import Int
 from cuasmrl.compiled import compiled
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.machine import Machine
 from cuasmrl.timing.records import Core
 

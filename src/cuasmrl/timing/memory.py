@@ -6,8 +6,8 @@ published latency of its kind; queues and ports only add to it.
 
 import numpy as np
 
-from cuasmrl.timing.code import Int
 from cuasmrl.compiled import compiled
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.timing.records import Access, Core, Row, Sm, Way
 

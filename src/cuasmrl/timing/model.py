@@ -12,7 +12,7 @@ from cuasmrl.chips import chip as chip_named
 from cuasmrl.emulator import Trace
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.schedule import Schedule
-from cuasmrl.timing.code import Int, table_of
+from cuasmrl.timing.code import Code, Int
 from cuasmrl.timing.machine import layout_of, machine_of
 from cuasmrl.timing.parameters import Parameters, load_parameters
 from cuasmrl.timing.records import SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
@@ -90,6 +90,7 @@ class Model:
     ) -> None:
         self.chip = chip_named(chip) if isinstance(chip, str) else chip
         self.parameters = parameters or load_parameters(self.chip.key)
+        self.listing = schedule.listing
         header = trace.header
         threads = header.block[0] * header.block[1] * header.block[2]
         self.occupancy = occupancy(self.chip, threads, header.registers, header.shared_bytes)
@@ -100,16 +101,18 @@ class Model:
         self.resident = min(self.occupancy.blocks, self.blocks)
         self.shared_bytes = self.resident * header.shared_bytes
         self.machine = machine_of(self.parameters, self.shared_bytes)
+        self.code = Code(self.listing, self.parameters)
 
     def with_parameters(self, parameters: Parameters) -> Model:
         """The same kernel on the same chip under other numbers."""
         other = copy(self)
         other.parameters = parameters
         other.machine = machine_of(parameters, self.shared_bytes)
+        other.code = Code(self.listing, parameters)
         return other
 
     def table(self, schedule: Schedule) -> Int:
-        return table_of(schedule, self.parameters)
+        return self.code.table(schedule)
 
     def simulate(
         self, schedule: Schedule, seed: int = 0, blocks: int | None = None, logged: int = 0

@@ -1,7 +1,7 @@
 """What issuing an instruction sets in motion: units, tensor cores, the memory pipe, scoreboards."""
 
-from cuasmrl.timing.code import Int
 from cuasmrl.compiled import compiled
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.machine import Layout, Machine
 from cuasmrl.timing.memory import accept, global_access, scatter, shared
 from cuasmrl.timing.records import (

@@ -5,8 +5,8 @@ read in the three cycles that follow. The reuse cache holds one register per ope
 the same warp and slot, and any later read through the slot replaces it.
 """
 
-from cuasmrl.timing.code import Int
 from cuasmrl.compiled import compiled
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.records import SLOTS, Core, Row
 
 _READ_CYCLES = 3

@@ -9,9 +9,9 @@ t + 2 on, where it waits for its read ports and holds up what comes behind.
 
 import numpy as np
 
+from cuasmrl.compiled import compiled, pointer_to
 from cuasmrl.timing.attribution import attribute
 from cuasmrl.timing.code import Int
-from cuasmrl.compiled import compiled, pointer_to
 from cuasmrl.timing.front_end import fetch
 from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.timing.pipes import issue

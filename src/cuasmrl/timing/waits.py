@@ -3,8 +3,8 @@
 In compiled functions `p`, `w` and `c` are the records of an instruction, a warp and a sub-core.
 """
 
-from cuasmrl.timing.code import Int
 from cuasmrl.compiled import compiled
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.machine import Machine
 from cuasmrl.timing.records import BOARDS, CONSTANT_LINES, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
 
