@@ -259,8 +259,8 @@ def test_compiler_output_has_no_negative_slack(
     for code in disassemble(built(name, config, arch)).values():
         board = Board(code)
         assert any(board.mask)
-        assert min(board.slack_in) >= 0
-        assert min(board.slack_out) >= 0
+        assert min(board.exchanges.slack_in) >= 0
+        assert min(board.exchanges.slack_out) >= 0
 
 
 @pytest.mark.parametrize(("name", "config", "arch"), CUBINS)
@@ -284,13 +284,29 @@ def test_the_mask_stays_what_a_fresh_look_would_give(
     rng = random.Random(seed)
     for _ in range(60):
         random_move(board, rng)
-    mask, slack = bytes(board.mask), (list(board.slack_in), list(board.slack_out))
+    mask, slack = bytes(board.mask), (list(board.exchanges.slack_in), list(board.exchanges.slack_out))
     for block in board.blocks:
-        board._stale.add(block.number)
+        board.exchanges.forget(block)
     assert bytes(board.mask) == mask
-    assert (board.slack_in, board.slack_out) == slack
+    assert (board.exchanges.slack_in, board.exchanges.slack_out) == slack
     board.reset()
     assert board.schedule() == Schedule.original(board.listing)
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_a_board_restored_is_as_it_was(built: Callable[[str, str, int], Cubin], seed: int) -> None:
+    board = Board(disassemble_kernel(built("softmax", "w4", 80)))
+    rng = random.Random(seed)
+    for _ in range(30):
+        random_move(board, rng)
+    schedule, mask, times, lengths = board.schedule(), bytes(board.mask), list(board.time), list(board.length)
+    for _ in range(30):
+        random_move(board, rng)
+    board.restore(schedule)
+    assert board.schedule() == schedule
+    assert bytes(board.mask) == mask
+    assert (board.time, board.length) == (times, lengths)
 
 
 def test_listed_moves_are_legal(built: Callable[[str, str, int], Cubin]) -> None:

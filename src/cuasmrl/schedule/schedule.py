@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from cuasmrl.cubin import WORD_BYTES, Cubin
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.sass import Control, Listing
@@ -31,6 +33,13 @@ class Schedule:
     @cached_property
     def digest(self) -> str:
         return hashlib.sha256(b"".join(self.words)).hexdigest()
+
+    @cached_property
+    def key(self) -> bytes:
+        """Tells schedules of one listing apart; cheaper than the digest."""
+        order = np.array(self.order, np.int32).tobytes()
+        bits = np.array([control.bits for control in self.controls], np.int32).tobytes()
+        return hashlib.blake2b(order + bits, digest_size=16).digest()
 
     def moved(self) -> dict[int, int]:
         """Old code offset → new one, for the instructions that moved."""
