@@ -8,6 +8,8 @@ from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+import numpy as np
+
 from cuasmrl.sass import MAX_STALL, Control, Distances, Instruction, Listing, Order, distances
 from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule.blocks import Block, control_flow
@@ -15,6 +17,7 @@ from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
 from cuasmrl.schedule.exchanges import Exchanges
 from cuasmrl.schedule.pins import glued_units, leaves_kernel
+from cuasmrl.schedule.reach import Int, Neighbours
 from cuasmrl.schedule.schedule import Schedule
 
 
@@ -35,6 +38,7 @@ class Board:
         self.fixed = self._fixed_places()
         self.glued = glued_units(self.code, self.blocks)
         self.graphs: list[Graph] = []
+        self._neighbours: dict[int, Neighbours] = {}
         self._inherited = False
         self.reset()
 
@@ -57,7 +61,7 @@ class Board:
         """Present control bits by instruction."""
         self.exchanges = Exchanges(self)
         for block in self.blocks:
-            self.bounds.index(block, self.graphs[block.number])
+            self._index(block)
 
     def restore(self, schedule: Schedule) -> None:
         """To a schedule that moves on this board have led to before."""
@@ -121,21 +125,18 @@ class Board:
     def reach(self, i: int) -> list[int]:
         """Positions an instruction may take in its block with recomputed stalls, its dependences allowing."""
         place = self.position[i]
-        if self.fixed[i] or i in self.glued:
+        if i in self.glued:
             return [place]
-        graph = self.graphs[self.block_of[i]]
         block = self.blocks[self.block_of[i]]
-        above, below = graph.predecessors[i], graph.successors[i]
-        low = high = place
-        while low > block.start and not self.fixed[self.order[low - 1]] and self.order[low - 1] not in above:
-            low -= 1
-        while (
-            high + 1 < block.end
-            and not self.fixed[self.order[high + 1]]
-            and self.order[high + 1] not in below
-        ):
-            high += 1
-        return [to for to in range(low, high + 1) if not self._splits_unit(place, to)]
+        low, high = self.reaches(block)
+        lowest, highest = int(low[i - block.start]), int(high[i - block.start])
+        return [to for to in range(lowest, highest + 1) if not self._splits_unit(place, to)]
+
+    def reaches(self, block: Block) -> tuple[Int, Int]:
+        """First and last position that each instruction of a block may take, padding units not considered."""
+        order = np.array(self.order[block.start : block.end], np.int64) - block.start
+        low, high = self._neighbours[block.number].reaches(order)
+        return low + block.start, high + block.start
 
     def _splits_unit(self, place: int, to: int) -> bool:
         """Would an instruction taken from one place to another stand inside a padding unit?"""
@@ -287,8 +288,13 @@ class Board:
         self._renew(window)
         self.graphs[block.number] = self._graph(block, {i: self.controls[i] for i in window})
         self._inherited = True
-        self.bounds.index(block, self.graphs[block.number])
+        self._index(block)
         self.exchanges.forget(block)
+
+    def _index(self, block: Block) -> None:
+        graph = self.graphs[block.number]
+        self.bounds.index(block, graph)
+        self._neighbours[block.number] = Neighbours.of(block, graph, self.fixed[block.start : block.end])
 
     def _renew(self, instructions: Iterable[int]) -> None:
         """Bring the control bits of instructions up to date."""
