@@ -102,5 +102,5 @@ def times_hold(order: Int, times: Int, rows: Int, starts: Int, distances: Int, l
 def _spacing(rows: Int, first: int, second: int) -> int:
     """ptxas itself may have put two neighbours closer than the table says; that stays allowed."""
     if rows[first, Bound.FOLLOWER] == second:
-        return rows[first, Bound.FOLLOWER_SPACING]  # type: ignore[no-any-return]
-    return rows[first, Bound.SPACING]  # type: ignore[no-any-return]
+        return rows[first, Bound.FOLLOWER_SPACING]
+    return rows[first, Bound.SPACING]

@@ -1,0 +1,49 @@
+"""The interface of a device: something that times schedules of one kernel under one launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuasmrl.schedule import Schedule
+from cuasmrl.timing.uncertainty import Gain
+
+Float: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Where the time of a schedule went, by place; a device that cannot look inside leaves all at zero."""
+
+    executions: Float
+    """How often a place was executed, by all warps together."""
+    waits: Float
+    """Cycles that warps waited at a place, a column per `timing.Reason`."""
+
+    @staticmethod
+    def unknown(places: int, reasons: int) -> Profile:
+        return Profile(np.zeros(places), np.zeros((places, reasons)))
+
+
+class Timer(Protocol):
+    """Times schedules of one kernel."""
+
+    @property
+    def device(self) -> str:
+        """Such as `virtual:a100`."""
+
+    @property
+    def unit(self) -> str:
+        """What `time` gives."""
+
+    def time(self, schedule: Schedule) -> float:
+        """How long a schedule takes, for comparison with others while searching."""
+
+    def profile(self, schedule: Schedule) -> Profile:
+        """Where that time went."""
+
+    def confirm(self, old: Schedule, new: Schedule) -> Gain:
+        """How much faster the new one is under conditions that no search has seen."""

@@ -1,0 +1,89 @@
+"""The clock of a game: times each schedule once, counts what that cost, remembers the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cuasmrl.devices import Timer
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One schedule that the device has timed."""
+
+    number: int
+    """Counted from 1; the original is not counted."""
+    key: bytes
+    time: float
+    is_best: bool
+
+
+class BudgetSpentError(CuasmrlError):
+    """No evaluation is left: the player has to stop."""
+
+
+class Clock:
+    """A budget is a number of device evaluations; a schedule seen before costs nothing.
+
+    Every schedule a player visits is timed, and the best *visited* one is kept, not the last.
+    """
+
+    def __init__(
+        self,
+        timer: Timer,
+        original: Schedule,
+        budget: int,
+        known: Mapping[bytes, float] | None = None,
+        listener: Callable[[Evaluation], None] | None = None,
+    ) -> None:
+        if budget < 1:
+            raise CuasmrlError(
+                f"a budget of {budget} evaluations leaves nothing to play with; give at least 1"
+            )
+        self.timer = timer
+        self.budget = budget
+        self.original = original
+        self.known = dict(known or {})
+        """Times from an interrupted run: taken instead of asking the device, and counted all the same."""
+        self.listener = listener
+        self.spent = 0
+        self._times: dict[bytes, float] = {}
+        self.start = self._measure(original)
+        self._times[original.key] = self.start
+        self.best, self.best_time = original, self.start
+
+    @property
+    def is_over(self) -> bool:
+        return self.spent >= self.budget
+
+    @property
+    def gain(self) -> float:
+        """Of the best schedule so far, as the searching timer sees it."""
+        return self.start / self.best_time - 1
+
+    def time(self, schedule: Schedule) -> float:
+        """How long a schedule takes; raises when the budget is spent and the schedule is new."""
+        found = self._times.get(schedule.key)
+        if found is not None:
+            return found
+        if self.is_over:
+            raise BudgetSpentError(f"all {self.budget} evaluations are spent")
+        time = self._measure(schedule)
+        self.spent += 1
+        self._times[schedule.key] = time
+        is_best = time < self.best_time
+        if is_best:
+            self.best, self.best_time = schedule, time
+        if self.listener is not None:
+            self.listener(Evaluation(self.spent, schedule.key, time, is_best))
+        return time
+
+    def has_seen(self, schedule: Schedule) -> bool:
+        return schedule.key in self._times
+
+    def _measure(self, schedule: Schedule) -> float:
+        known = self.known.get(schedule.key)
+        return self.timer.time(schedule) if known is None else known

@@ -1,0 +1,55 @@
+"""One kernel on the board and the clock beside it: what every player plays on."""
+
+from __future__ import annotations
+
+import random
+
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.game.clock import Clock
+from cuasmrl.game.scope import MOST_ROWS, scope_of
+from cuasmrl.sass import Listing
+from cuasmrl.schedule import Board, Move, Schedule, Shift, play
+
+
+class Game:
+    """Moves change the board, the clock times it. The device behind the timer stays unknown to players."""
+
+    def __init__(self, listing: Listing, clock: Clock, most_rows: int = MOST_ROWS) -> None:
+        """Several games may share a clock: then they share a budget, and times."""
+        self.board = Board(listing)
+        self.clock = clock
+        self.original = clock.original
+        self.scope = scope_of(self.board, clock.timer.profile(self.original), most_rows)
+        if not any(self._can_move(i) for i in self.scope.movable):
+            raise CuasmrlError(
+                f"kernel {listing.kernel.name} has no legal move in the code where its time goes; "
+                "it stays as the compiler scheduled it"
+            )
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.board.schedule()
+
+    def time(self) -> float:
+        """Of the present schedule."""
+        return self.clock.time(self.schedule)
+
+    def play(self, move: Move) -> bool:
+        """Carry out a move; False, and nothing changed, if it is not legal."""
+        return play(self.board, move)
+
+    def back_to(self, schedule: Schedule) -> None:
+        """To the original, or to any schedule that moves have led to."""
+        self.board.restore(schedule)
+
+    def random_shift(self, rng: random.Random, farthest: int | None = None) -> Shift | None:
+        """A movable instruction, drawn by the time spent around it, to another place within its reach."""
+        (i,) = rng.choices(self.scope.movable, self.scope.weights)
+        here = self.board.position[i]
+        places = [
+            p for p in self.board.reach(i) if p != here and (farthest is None or abs(p - here) <= farthest)
+        ]
+        return Shift(i, rng.choice(places)) if places else None
+
+    def _can_move(self, i: int) -> bool:
+        return len(self.board.reach(i)) > 1

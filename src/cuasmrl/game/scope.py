@@ -1,0 +1,59 @@
+"""Where playing is worth while: the blocks in which the time of a kernel goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuasmrl.devices import Profile
+from cuasmrl.schedule import Block, Board
+
+MOST_ROWS = 512
+_SHARE = 0.98
+"""Of all time spent in instructions; the rest is left alone."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Blocks in the order of the code, and their instructions that can move."""
+
+    blocks: tuple[Block, ...]
+    movable: tuple[int, ...]
+    weights: tuple[float, ...]
+    """Of each movable instruction: the time spent in its block, shared evenly. Sums to 1."""
+
+    @property
+    def rows(self) -> int:
+        """All instructions of the blocks, movable or not."""
+        return sum(len(block) for block in self.blocks)
+
+
+def scope_of(board: Board, profile: Profile, most_rows: int = MOST_ROWS) -> Scope:
+    """The blocks that take most of the time, as many as fit; all of them if the device could not say."""
+    spent = profile.executions + profile.waits.sum(axis=1)
+    if not spent.any():
+        spent = np.ones(len(spent))
+    by_block = {block.number: float(spent[block.start : block.end].sum()) for block in board.blocks}
+    movable = {block.number: _movable(board, block) for block in board.blocks}
+    chosen: list[Block] = []
+    covered = rows = 0.0
+    for block in sorted(board.blocks, key=lambda block: -by_block[block.number]):
+        fits = rows + len(block) <= most_rows or not chosen
+        if movable[block.number] and fits and covered < _SHARE * spent.sum():
+            chosen.append(block)
+            rows += len(block)
+        covered += by_block[block.number]
+    chosen.sort(key=lambda block: block.start)
+    weights = [by_block[b.number] / len(movable[b.number]) for b in chosen for _ in movable[b.number]]
+    total = sum(weights) or 1.0
+    return Scope(
+        tuple(chosen),
+        tuple(i for block in chosen for i in movable[block.number]),
+        tuple(weight / total for weight in weights),
+    )
+
+
+def _movable(board: Board, block: Block) -> list[int]:
+    """Instructions with anywhere to go, now or after others have moved."""
+    return [i for i in range(block.start, block.end) if not board.fixed[i] and i not in board.glued]
