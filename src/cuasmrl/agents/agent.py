@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Protocol
 
@@ -34,8 +35,6 @@ def match(
 ) -> Clock:
     """Let an agent play on a kernel until its budget is spent or it has nothing left to try."""
     clock = Clock(timer, Schedule.original(listing), budget, known, listener)
-    try:
+    with contextlib.suppress(BudgetSpentError):
         agent.play(lambda: Game(listing, clock), seed)
-    except BudgetSpentError:
-        pass
     return clock

@@ -1,0 +1,36 @@
+"""The virtual GPU as a timer."""
+
+from cuasmrl.devices import VirtualTimer
+from cuasmrl.timing import Reason
+from tests.traced_kernels import rescheduled, traced
+
+
+def test_a_timer_gives_the_mean_over_its_seeds() -> None:
+    kernel = traced("softmax")
+    single = [VirtualTimer(kernel, seeds=(seed,)).time(kernel.original) for seed in (1, 2)]
+    assert VirtualTimer(kernel, seeds=(1, 2)).time(kernel.original) == sum(single) / 2
+
+
+def test_without_an_excerpt_the_whole_kernel_is_timed() -> None:
+    kernel = traced("gemm_leaky_relu")
+    whole = VirtualTimer(kernel, turns=None, seeds=(0,)).time(kernel.original)
+    assert whole == kernel.model.simulate(kernel.original, 0, kernel.model.resident).cycles
+    assert VirtualTimer(kernel, turns=2, seeds=(0,)).time(kernel.original) < whole
+
+
+def test_a_profile_accounts_for_every_cycle_of_the_warps() -> None:
+    kernel = traced("gemm_leaky_relu")
+    timer = VirtualTimer(kernel, seeds=(1,))
+    schedule = rescheduled("gemm_leaky_relu")
+    profile = timer.profile(schedule)
+    replay = timer.part.simulate(schedule, 1, timer.part.resident)
+    assert profile.executions.sum() == replay.instructions
+    assert profile.executions.sum() + profile.waits.sum() == replay.warp_reasons.sum()
+    assert not profile.waits[:, Reason.ISSUED].any()
+
+
+def test_a_schedule_gains_nothing_over_itself() -> None:
+    kernel = traced("softmax")
+    gain = VirtualTimer(kernel, members=3).confirm(kernel.original, kernel.original)
+    assert gain.members == (0.0, 0.0, 0.0)
+    assert not gain.survives

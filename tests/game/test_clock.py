@@ -1,0 +1,52 @@
+"""The clock: every schedule once, a budget, the best that was visited."""
+
+import pytest
+
+from cuasmrl.devices import VirtualTimer
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.game import BudgetSpentError, Clock, Evaluation
+from tests.traced_kernels import rescheduled, traced
+
+
+def clock(budget: int, **more: object) -> Clock:
+    kernel = traced("softmax")
+    return Clock(VirtualTimer(kernel, seeds=(1,)), kernel.original, budget, **more)  # type: ignore[arg-type]
+
+
+def test_a_schedule_costs_once() -> None:
+    game = clock(5)
+    first = game.time(rescheduled("softmax"))
+    assert game.time(rescheduled("softmax")) == first
+    assert game.time(traced("softmax").original) == game.start
+    assert game.spent == 1
+
+
+def test_a_spent_budget_refuses_only_what_is_new() -> None:
+    game = clock(1)
+    game.time(rescheduled("softmax"))
+    assert game.is_over
+    game.time(rescheduled("softmax"))
+    with pytest.raises(BudgetSpentError):
+        game.time(rescheduled("softmax", seed=1))
+
+
+def test_the_best_schedule_is_kept_and_reported() -> None:
+    heard: list[Evaluation] = []
+    game = clock(10, listener=heard.append)
+    times = {seed: game.time(rescheduled("softmax", seed=seed)) for seed in range(6)}
+    assert [evaluation.time for evaluation in heard] == list(times.values())
+    assert game.best_time == min(game.start, *times.values())
+    best = [evaluation for evaluation in heard if evaluation.is_best]
+    assert not best or best[-1].key == game.best.key
+
+
+def test_known_times_are_taken_and_counted() -> None:
+    schedule = rescheduled("softmax")
+    game = clock(2, known={schedule.key: 1.0})
+    assert game.time(schedule) == 1.0
+    assert game.spent == 1
+
+
+def test_no_budget_no_game() -> None:
+    with pytest.raises(CuasmrlError, match="budget of 0"):
+        clock(0)
