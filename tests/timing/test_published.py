@@ -2,6 +2,7 @@
 
 import pytest
 
+from cuasmrl.errors import CuasmrlError
 from tests.timing.programs import issues, run, stream
 
 
@@ -114,3 +115,20 @@ def test_every_cycle_has_a_name() -> None:
     lives = [1 + int(result.log[result.log[:, 2] == warp][-1, 0]) for warp in range(6)]
     assert result.warp_reasons.sum() == sum(lives)
     assert (result.row_reasons.sum(axis=0) == result.warp_reasons).all()
+
+
+def test_a_depbar_on_a_scoreboard_of_loads_waits_for_it() -> None:
+    code = stream(
+        "B------:R-:W1:-:S02  LDS R4, [R2]",
+        "B------:R-:W-:-:S04  DEPBAR.LE SB1, 0x0",
+        "NOP",
+    )
+    load, depbar, behind = issues(run(code))[:3]
+    assert depbar - load == 2
+    assert behind - load == 24
+
+
+def test_a_depbar_that_counts_loads_is_refused() -> None:
+    code = stream("B------:R-:W1:-:S02  LDS R4, [R2]", "B------:R-:W-:-:S04  DEPBAR.LE SB1, 0x1")
+    with pytest.raises(CuasmrlError, match="DEPBAR"):
+        run(code)

@@ -43,9 +43,12 @@ class Code:
         slots = traced_slots(listing, blocks)
         products = (i for i in code if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR)
         results = {d.register for i in products for d in i.defs}
+        groups = {i.control.write_barrier for i in code if i.opcode == "LDGDEPBAR"}
         self.rows = np.zeros((len(code), Row.WIDTH), np.int64)
         for index, i in enumerate(code):
             fields = _fields(i, parameters) | {Row.ORIGINAL: index, Row.SLOT: slots.get(index, -1)}
+            if i.depbar is not None and i.depbar[0] not in groups:
+                fields[Row.DEPBAR_BOARD] = _waited_for(i, i.depbar)
             row = self.rows[index]
             row[list(fields)] = list(fields.values())
             row[Row.SOURCES : Row.READ_COUNT] = _sources(i)
@@ -76,6 +79,15 @@ class Code:
         rows[:, Row.LAST] = self._last
         rows[:, Row.TALLY] = self._tally
         return rows.reshape(-1)
+
+
+def _waited_for(i: Instruction, depbar: tuple[int, int, tuple[int, ...]]) -> int:
+    board, count, others = depbar
+    if count or others:
+        raise CuasmrlError(
+            f"{i} counts on a scoreboard that no group of copies raises, which the model does not have."
+        )
+    return board
 
 
 def _board(number: Int) -> Int:
@@ -124,7 +136,7 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
             return {Row.KIND: Kind.BARRIER, Row.UNIT: Unit.NONE, Row.HOLD: parameters.cycles("bar_hold")}
         case "DEPBAR":
             _, count, _ = i.depbar or (0, 0, ())
-            return {Row.KIND: Kind.DEPBAR, Row.UNIT: Unit.NONE, Row.DEPBAR_COUNT: count}
+            return {Row.KIND: Kind.DEPBAR, Row.UNIT: Unit.NONE, Row.DEPBAR_COUNT: count, Row.DEPBAR_BOARD: -1}
         case "LDGDEPBAR":
             return {Row.KIND: Kind.GROUP, Row.UNIT: Unit.NONE}
     if declaration.jumps:

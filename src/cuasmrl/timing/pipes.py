@@ -126,7 +126,10 @@ def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> N
     state[w + Warp.COPIES_END] = 0
     if code[p + Row.KIND] == Kind.DEPBAR and stall >= _DEPBAR_STALL:
         arrived = state[w + Warp.GROUPS] - code[p + Row.DEPBAR_COUNT]
-        if arrived > 0:
+        board = code[p + Row.DEPBAR_BOARD]
+        if board >= 0:
+            state[w + Warp.COPIES_END] = state[w + Warp.BOARD_DONE + board]
+        elif arrived > 0:
             state[w + Warp.COPIES_END] = state[w + Warp.GROUP_DONE + (arrived - 1) % IN_FLIGHT]
 
 

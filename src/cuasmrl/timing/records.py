@@ -114,7 +114,9 @@ class Row(IntEnum):
     """Where its cycles are counted."""
     SAME_WARP = 57
     """Least cycles from the issue of a product to the next one of the same warp."""
-    WIDTH = 58
+    DEPBAR_BOARD = 58
+    """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
+    WIDTH = 59
 
 
 class Job(IntEnum):
