@@ -7,9 +7,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuasmrl"
 LAYERS = (
-    "errors", "compiled", "launch", "chips", "cubin", "sass", "schedule", "lint", "emulator", "timing",
-    "virtual",
-    "workloads", "emulate", "simulate", "demo", "bench", "tables", "cli",
+    "errors", "files", "compiled", "launch", "chips", "cubin", "sass", "schedule", "lint", "emulator",
+    "timing", "virtual", "launches", "workloads", "emulate", "simulate", "traced", "report", "comparison",
+    "devices", "game", "agents", "demo", "bench", "tables", "cli",
 )  # fmt: skip
 CHECKER_MAY_USE = {"errors", "cubin", "sass", "checker"}
 

@@ -1,0 +1,51 @@
+"""What the commands share: two consoles, progress, JSON, and options that several take."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+# Piped output is read by programs and in logs: no reason to fold it at 80 columns.
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+problems = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+CubinFile = Annotated[Path, typer.Argument(help="A cubin file.", show_default=False)]
+KernelName = Annotated[str | None, typer.Option("--kernel", help="Only this kernel.", show_default=False)]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="A size such as M=512; repeat for several.")
+]
+
+
+def print_json(value: Any) -> None:
+    json.dump(value, sys.stdout, indent=1, default=str)
+    sys.stdout.write("\n")
+
+
+@contextmanager
+def progress(what: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, a line every tenth elsewhere, nothing where output is data."""
+    if quiet:
+        yield lambda done, total: None
+    elif problems.is_terminal:
+        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=problems, transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+    else:
+        shown = -1
+
+        def line(done: int, total: int) -> None:
+            nonlocal shown
+            tenth = 10 * done // total
+            if tenth != shown:
+                shown = tenth
+                problems.print(f"{what}: {done} of {total}")
+
+        yield line

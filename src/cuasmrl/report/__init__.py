@@ -1,0 +1,1 @@
+"""Reports: pure readers of what a replay has written down."""
