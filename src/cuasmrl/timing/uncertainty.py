@@ -83,14 +83,22 @@ def measure(model: Model, schedule: Schedule, seeds: Iterable[int]) -> Measureme
 
 
 def compare(
-    model: Model, old: Schedule, new: Schedule, seeds: Sequence[int], members: Sequence[Parameters]
+    model: Model,
+    old: Schedule,
+    new: Schedule,
+    seeds: Sequence[int],
+    members: Sequence[Parameters],
+    blocks: int | None = None,
 ) -> Gain:
     """Time both schedules with the same seeds on every member of an ensemble, the nominal chip first."""
 
     def gain(parameters: Parameters) -> float:
         member = model.with_parameters(parameters)
-        tables = member.table(old), member.table(new)
-        ratios = [member.replay(tables[0], s).cycles / member.replay(tables[1], s).cycles for s in seeds]
+        before, after = member.table(old), member.table(new)
+        ratios = [
+            member.replay(before, seed, blocks).cycles / member.replay(after, seed, blocks).cycles
+            for seed in seeds
+        ]
         return mean(ratios) - 1
 
     with ThreadPoolExecutor(_WORKERS) as pool:
