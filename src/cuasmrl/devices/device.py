@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuasmrl.errors import CuasmrlError
 from cuasmrl.schedule import Schedule
 from cuasmrl.timing.uncertainty import Gain
 
@@ -28,6 +29,10 @@ class Profile:
         return Profile(np.zeros(places), np.zeros((places, reasons)))
 
 
+class CandidateError(CuasmrlError):
+    """A schedule that the device could not time: it is refused, faults, hangs or computes something else."""
+
+
 class Timer(Protocol):
     """Times schedules of one kernel."""
 
@@ -40,7 +45,7 @@ class Timer(Protocol):
         """What `time` gives."""
 
     def time(self, schedule: Schedule) -> float:
-        """How long a schedule takes, for comparison with others while searching."""
+        """How long a schedule takes, for comparison with others while searching; may raise CandidateError."""
 
     def profile(self, schedule: Schedule) -> Profile:
         """Where that time went."""

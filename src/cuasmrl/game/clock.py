@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cuasmrl.devices import Timer
+from cuasmrl.devices import CandidateError, Timer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.schedule import Schedule
 
@@ -18,6 +19,7 @@ class Evaluation:
     """Counted from 1; the original is not counted."""
     key: bytes
     time: float
+    """Infinite if the device could not time it."""
     is_best: bool
 
 
@@ -65,7 +67,7 @@ class Clock:
         return self.start / self.best_time - 1
 
     def time(self, schedule: Schedule) -> float:
-        """How long a schedule takes; raises when the budget is spent and the schedule is new."""
+        """How long a schedule takes, for ever if the device refuses it; raises when the budget is spent."""
         found = self._times.get(schedule.key)
         if found is not None:
             return found
@@ -86,4 +88,9 @@ class Clock:
 
     def _measure(self, schedule: Schedule) -> float:
         known = self.known.get(schedule.key)
-        return self.timer.time(schedule) if known is None else known
+        if known is not None:
+            return known
+        try:
+            return self.timer.time(schedule)
+        except CandidateError:
+            return math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -46,7 +47,8 @@ class PublishedGame(gym.Env[Observation, np.int64]):
 
     ## Rewards
     100 x (time before - time now) / time at the start; the sum over an episode is the gain in percent of the
-    start. A move that turns out to be impossible gives -1 and ends the episode.
+    start. A move that turns out to be impossible, or that the device cannot time, gives -1 and ends the
+    episode.
 
     ## Starting State
     The compiler's schedule.
@@ -98,10 +100,14 @@ class PublishedGame(gym.Env[Observation, np.int64]):
             return self._observe(), FAILURE, True, False, self._info()
         before = self._time
         try:
-            self._time = self.game.time()
+            time = self.game.time()
         except BudgetSpentError:
             self.game.play(Swap(place))
             return self._observe(), 0.0, False, True, self._info() | {"budget_spent": True}
+        if math.isinf(time):
+            self.game.play(Swap(place))
+            return self._observe(), FAILURE, True, False, self._info()
+        self._time = time
         reward = 100 * (before - self._time) / self.game.clock.start
         nothing_left = not self.action_masks()[:-1].any()
         return self._observe(), reward, nothing_left, False, self._info()
