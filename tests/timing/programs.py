@@ -19,8 +19,8 @@ def stream(*lines: str, arch: int = 86) -> Listing:
     return listing("\n".join(full), arch=arch, registers=128)
 
 
-def run(code: Listing, chip: str = "a6000", warps: int = 1, **changes: float) -> Result:
-    """Replay a stream that runs straight through, in `warps` warps of one block; caches hold everything."""
+def model_of(code: Listing, chip: str = "a6000", warps: int = 1, **changes: float) -> Model:
+    """A stream that runs straight through, in `warps` warps of one block; caches hold everything."""
     header = Header(
         "by_hand",
         code.kernel.arch,
@@ -40,7 +40,12 @@ def run(code: Listing, chip: str = "a6000", warps: int = 1, **changes: float) ->
     )  # fmt: skip
     warm = {"fetch_latency": 0.0, "fetch_gap": 0.0, "constant_miss": 0.0}
     parameters = load_parameters(chip).with_values(warm | changes)
-    model = Model(Schedule.original(code), trace, chip, parameters)
+    return Model(Schedule.original(code), trace, chip, parameters)
+
+
+def run(code: Listing, chip: str = "a6000", warps: int = 1, **changes: float) -> Result:
+    """Replay such a stream once, with a log of every issue."""
+    model = model_of(code, chip, warps, **changes)
     return model.simulate(Schedule.original(code), logged=warps * len(code.instructions))
 
 

@@ -50,7 +50,7 @@ SHARED = Memory()
 
 def listing(lines: Sequence[str], arch: int) -> Listing:
     """The stream as a kernel: its lines are block 0, and EXIT is block 1, as a jump behind it leads there."""
-    parsed = [_parse(line) for line in (*lines, "EXIT", "BRA `(.L_1)")]
+    parsed = [parse_line(line) for line in (*lines, "EXIT", "BRA `(.L_1)")]
     words = [control.encode(k.to_bytes(4, "little") + bytes(12)) for k, (control, _) in enumerate(parsed)]
     labels = {".L_1": 16 * len(lines)}
     instructions = tuple(
@@ -99,7 +99,8 @@ def round_cycles(
     return (times[1] - times[0]) / (many - few)
 
 
-def _parse(line: str) -> tuple[Control, str]:
+def parse_line(line: str) -> tuple[Control, str]:
+    """Control bits and text of a line."""
     match = _LINE.fullmatch(line.strip())
     if match is None:
         raise CuasmrlError(f"{line!r} is no instruction with control bits in front.")

@@ -1,8 +1,10 @@
 """The SM model beside published measurements, row by row.
 
 `timing/published.csv` holds the measurements and, in our words, how each was made: `what` is the stream of
-instructions, `setup` how it is run and `metric` what is read off. A row that the model cannot run says why.
+instructions, `setup` how it is run and `metric` what is read off. A row that has no stream by hand says why.
 Rates that follow from the cycles of another row of the same table are not repeated.
+
+`microbenchmarks` makes most rows again with compiled kernels.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ from __future__ import annotations
 import csv
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import resources
 from io import StringIO
 from typing import Any
 
+from cuasmrl.bench.microbenchmarks import experiments, figure, missing_compiler
+from cuasmrl.bench.speed import SpeedFigures, speed
 from cuasmrl.bench.streams import SHARED, Memory, issues, listing, round_cycles, run
 from cuasmrl.chips import chip as chip_named
 from cuasmrl.errors import CuasmrlError
@@ -48,36 +52,73 @@ class Measurement:
     unit: str
     source: str
     left_out: str
-    """Why the model cannot run it; empty if it can."""
+    """Why there is no stream by hand; empty if there is one."""
 
 
 @dataclass(frozen=True)
 class TimingFigures:
+    """What the model says of a published number."""
+
     measurement: Measurement
     model: float | None
+    """On a stream of instructions written by hand."""
+    compiled: float | None = None
+    """On a compiled kernel."""
+    unmet: str = ""
+    """Why a compiled kernel is not compared although there is one."""
 
     @property
     def error(self) -> float | None:
-        """In percent of the published number; where that is 0, in percent of one cycle."""
-        if self.model is None:
-            return None
-        published = self.measurement.value
-        return 100 * (self.model - published) / (published or 1)
+        """Of the stream by hand."""
+        return _error(self.model, self.measurement.value)
+
+    @property
+    def compiled_error(self) -> float | None:
+        return _error(self.compiled, self.measurement.value)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self.measurement), "model": self.model, "error": self.error}
+        return {
+            **asdict(self.measurement),
+            "model": self.model,
+            "error": self.error,
+            "compiled": self.compiled,
+            "compiled_error": self.compiled_error,
+            "unmet": self.unmet,
+        }
+
+
+def _error(found: float | None, published: float) -> float | None:
+    """In percent of the published number; where that is 0, in percent of one cycle."""
+    return None if found is None else 100 * (found - published) / (published or 1)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Sizes of errors, in percent."""
+
+    rows: int
+    mean: float
+    largest: float
+    worst: str
+    """The row of the largest."""
+
+    @staticmethod
+    def of(errors: dict[str, float | None]) -> Errors | None:
+        sizes = {row: abs(error) for row, error in errors.items() if error is not None}
+        if not sizes:
+            return None
+        worst = max(sizes, key=lambda row: sizes[row])
+        return Errors(len(sizes), statistics.fmean(sizes.values()), sizes[worst], worst)
 
 
 @dataclass(frozen=True)
 class GroupErrors:
-    """Sizes of the errors of a group, in percent."""
+    """How far the model is from the rows of a group."""
 
     group: str
     rows: int
-    left_out: int
-    mean: float
-    largest: float
-    worst: str
+    hand: Errors | None
+    compiled: Errors | None
 
 
 @lru_cache
@@ -91,40 +132,43 @@ def _measurement(row: dict[str, Any]) -> Measurement:
     return Measurement(**{**row, "value": float(row["value"])})
 
 
-def timing(progress: Callable[[int, int], None]) -> list[TimingFigures]:
-    """Every published row with what the model says."""
+def timing(progress: Callable[[int, int], None]) -> list[TimingFigures | SpeedFigures]:
+    """Every published row with what the model says, then how fast the model is."""
     rows = published()
-    figures = []
+    kernels = not missing_compiler()
+    figures: list[TimingFigures | SpeedFigures] = []
     for done, row in enumerate(rows, 1):
-        figures.append(compare(row))
+        figures.append(compare(row, kernels))
         progress(done, len(rows))
-    return figures
+    return [*figures, *speed()]
 
 
-def compare(row: Measurement) -> TimingFigures:
-    return TimingFigures(row, None if row.left_out else modelled(row))
+def compare(row: Measurement, kernels: bool = True) -> TimingFigures:
+    """A published row beside the model: on its stream, and on its compiled kernel if kernels are wanted."""
+    by_hand = None if row.left_out else modelled(row)
+    experiment = experiments().get(row.id) if kernels else None
+    if experiment is None:
+        return TimingFigures(row, by_hand)
+    if experiment.unmet:
+        return TimingFigures(row, by_hand, unmet=experiment.unmet)
+    return TimingFigures(row, by_hand, figure(experiment, row.chip))
 
 
-def summary(figures: list[TimingFigures]) -> list[GroupErrors]:
-    """Mean and largest error of each group of which something was run, in the order of the rows."""
-    found = []
-    for group in dict.fromkeys(f.measurement.group for f in figures):
-        mine = [f for f in figures if f.measurement.group == group]
-        sizes = {f.measurement.id: abs(f.error) for f in mine if f.error is not None}
-        if not sizes:
-            continue
-        worst = max(sizes, key=lambda name: sizes[name])
-        found.append(
-            GroupErrors(
-                group,
-                len(sizes),
-                len(mine) - len(sizes),
-                statistics.fmean(sizes.values()),
-                sizes[worst],
-                worst,
-            )
+def summary(figures: Iterable[TimingFigures]) -> list[GroupErrors]:
+    """Errors of each group of which something was run, in the order of the rows."""
+    groups: dict[str, list[TimingFigures]] = {}
+    for f in figures:
+        groups.setdefault(f.measurement.group, []).append(f)
+    found = [
+        GroupErrors(
+            group,
+            len(mine),
+            Errors.of({f.measurement.id: f.error for f in mine}),
+            Errors.of({f.measurement.id: f.compiled_error for f in mine}),
         )
-    return found
+        for group, mine in groups.items()
+    ]
+    return [g for g in found if g.hand or g.compiled]
 
 
 def modelled(row: Measurement) -> float:

@@ -159,9 +159,7 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
 def _tensor(i: Instruction, parameters: Parameters) -> Fields:
     """Results come after whole cycles; the fractions of published latencies are the loop around them.
 
-    Products of one warp also wait for each other's operands: A comes in at half a register a cycle and there
-    is a cycle between two of them, which a tensor core of full rate shows (9 instead of 8.2 cycles on the
-    A100) and a slower one hides (GA102).
+    Products of one warp may also wait for each other's operands: A comes in at half a register a cycle.
     """
     key = _tensor_key(i)
     assert i.declaration is not None

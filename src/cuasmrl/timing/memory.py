@@ -9,7 +9,7 @@ import numpy as np
 from cuasmrl.compiled import compiled
 from cuasmrl.timing.code import Int
 from cuasmrl.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
-from cuasmrl.timing.records import Access, Core, Row, Sm, Way
+from cuasmrl.timing.records import ACCEPT_RING, PORT_RING, Access, Core, Row, Sm, Way
 
 _SECTOR_BYTES = 32
 _WARP_WORD_BYTES = 128
@@ -29,9 +29,14 @@ def scatter(seed: int, a: int, b: int) -> int:
 def accept(machine: Machine, state: Int, c: int, now: int) -> int:
     """When the SM takes over an instruction that is issued now; takes a place of the queue until then."""
     at = max(now + machine.accept_delay, state[c + Core.ACCEPTED] + machine.agu_interval)
-    at = max(at, state[Sm.ACCEPTED] + machine.sm_accept_interval)
+    near = machine.sm_accept_interval - 1
+    other = at - near
+    while other <= at + near:
+        if state[Sm.ACCEPTS + other % ACCEPT_RING] == other:
+            at = other + near + 1
+        other += 1
+    state[Sm.ACCEPTS + at % ACCEPT_RING] = at
     state[c + Core.ACCEPTED] = at
-    state[Sm.ACCEPTED] = at
     place = state[c + Core.QUEUED]
     state[c + Core.QUEUE + place] = at
     state[c + Core.QUEUED] = place + 1 if place + 1 < machine.queue_entries else 0
@@ -39,10 +44,21 @@ def accept(machine: Machine, state: Int, c: int, now: int) -> int:
 
 
 @compiled
+def take_port(state: Int, at: int, turns: int) -> int:
+    """Take the first free turns of the data port; says when they would have begun if they stood together."""
+    left = turns
+    while left:
+        if state[Sm.PORT + at % PORT_RING] != at:
+            state[Sm.PORT + at % PORT_RING] = at
+            left -= 1
+        at += 1
+    return at - turns
+
+
+@compiled
 def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int, accepted: int) -> int:
     """Cycles that an access to shared memory takes beyond its latency."""
-    start = max(accepted, state[Sm.SHARED_FREE])
-    state[Sm.SHARED_FREE] = start + passes * _WARP_WORD_BYTES // machine.shared_bytes
+    start = take_port(state, accepted, passes * _WARP_WORD_BYTES // machine.shared_bytes)
     back = start
     if code[p + Row.IS_LOAD]:
         back = max(start, state[c + Core.RETURN_FREE])
@@ -66,9 +82,8 @@ def global_access(
     start = max(accepted, state[Sm.TAG_FREE])
     missing = work[access + Access.SECTORS]
     if load and way == Way.GLOBAL:
-        start = max(start, state[Sm.SHARED_FREE])
         # L1 and shared memory are one array with one data port.
-        state[Sm.SHARED_FREE] = start + (missing * _SECTOR_BYTES - 1) // machine.shared_bytes + 1
+        start = take_port(state, start, (missing * _SECTOR_BYTES - 1) // machine.shared_bytes + 1)
         missing = l1_misses(work, machine, layout, state, access)
     state[Sm.TAG_FREE] = start + tag_turns(machine, work[access + Access.LINES])
     extra = start - accepted
@@ -83,7 +98,7 @@ def global_access(
             jitter = random // 1009 % machine.l2_jitter if machine.l2_jitter else 0
             extra = max(leave - accepted + far - code[p + Row.RAW] + jitter, done - accepted)
     if way == Way.COPY and machine.copy_fills_shared:
-        state[Sm.SHARED_FREE] = max(state[Sm.SHARED_FREE], accepted) + work[access + Access.PASSES]
+        take_port(state, accepted, work[access + Access.PASSES])
     return extra
 
 

@@ -20,6 +20,8 @@ SLOTS = 3
 FAR = 1 << 60
 REGISTERS = 256
 CONSTANT_LINES = 1024
+ACCEPT_RING, PORT_RING = 256, 1024
+"""Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long."""
 READS, WRITES = 16, 8
 """General registers of an instruction that may be results of tensor products, or are."""
 
@@ -147,21 +149,23 @@ class Access(IntEnum):
 class Sm(IntEnum):
     """What the sub-cores share; it stands at the beginning of the state."""
 
-    ACCEPTED = 0
-    SHARED_FREE = 1
-    TAG_FREE = 2
-    L2_FREE = 3
-    CLOCK = 4
+    TAG_FREE = 0
+    L2_FREE = 1
+    CLOCK = 2
     """Counts accesses, so that the oldest line can leave a cache."""
-    STARTED = 5
+    STARTED = 3
     """Blocks that have been given a seat."""
-    FINISHED = 6
-    ISSUED = 7
-    LOG_SIZE = 8
+    FINISHED = 4
+    ISSUED = 5
+    LOG_SIZE = 6
     """Numbers that the log has room for."""
-    SEED = 9
+    SEED = 7
     """Of the latency jitter."""
-    WIDTH = 10
+    ACCEPTS = 8
+    """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
+    PORT = 8 + ACCEPT_RING
+    """Cycles in which the data port of shared memory and L1 is taken."""
+    WIDTH = 8 + ACCEPT_RING + PORT_RING
 
 
 class Core(IntEnum):

@@ -26,7 +26,7 @@ _VISIT_WIDTH = 2
 def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
     """Nothing has been launched, all caches are cold."""
     state = np.zeros(layout.size, np.int64)
-    state[Sm.ACCEPTED] = -FAR
+    state[Sm.ACCEPTS : Sm.WIDTH] = -1
     for k in range(SUB_CORES):
         c = layout.cores + k * layout.core_width
         state[c + Core.LAST_ISSUE] = -1

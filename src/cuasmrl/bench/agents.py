@@ -1,0 +1,160 @@
+"""Agents at equal budgets: the gain each finds on the published workloads, over several seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any
+
+from rich.table import Table
+
+from cuasmrl import workloads
+from cuasmrl.agents import AGENTS, match
+from cuasmrl.chips import chip
+from cuasmrl.devices import VirtualTimer
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.optimize.choice import choose_config
+from cuasmrl.traced import TracedKernel
+
+_WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is compared."""
+
+    agents: tuple[str, ...]
+    workloads: tuple[str, ...]
+    """A name, or `name:large` for the large shape."""
+    budgets: tuple[int, ...] = (2000,)
+    seeds: int = 5
+    chip: str = "a100"
+
+    def check(self) -> None:
+        for agent in self.agents:
+            AGENTS.named(agent)
+        for name in self.workloads:
+            workloads.get(name.partition(":")[0])
+        if self.seeds < 1 or min(self.budgets) < 1:
+            raise CuasmrlError("an agent needs at least one seed and one evaluation")
+
+
+@dataclass(frozen=True)
+class Played:
+    """One game."""
+
+    agent: str
+    workload: str
+    config: str
+    budget: int
+    seed: int
+    evaluations: int
+    cycles: float
+    """Modelled, of the whole kernel as compiled."""
+    searched: float
+    """Gain as the search saw it."""
+    confirmed: float
+    """On unseen seeds and the whole kernel."""
+    median: float
+    """Over the ensemble of chips."""
+    share_above_zero: float
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        return self.agent, self.workload, self.budget, self.seed
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def agents(contest: Contest, progress: Callable[[int, int], None], keep: Path | None = None) -> list[Played]:
+    """Play every game of a contest, two at a time; with a file, what is in it already is not played again."""
+    contest.check()
+    played = {game.key: game for game in _read(keep)}
+    wanted = [
+        (agent, name, budget, seed)
+        for budget in contest.budgets
+        for name in contest.workloads
+        for agent in contest.agents
+        for seed in range(contest.seeds)
+    ]
+    left = [key for key in wanted if key not in played]
+    progress(len(wanted) - len(left), len(wanted))
+    with ProcessPoolExecutor(_WORKERS, get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(_play, contest.chip, *key) for key in left]):
+            game = future.result()
+            played[game.key] = game
+            if keep is not None:
+                with keep.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(game.as_dict()) + "\n")
+            progress(sum(key in played for key in wanted), len(wanted))
+    return [played[key] for key in wanted]
+
+
+def _read(keep: Path | None) -> list[Played]:
+    if keep is None or not keep.exists():
+        return []
+    try:
+        return [Played(**json.loads(line)) for line in keep.read_text(encoding="utf-8").splitlines()]
+    except (ValueError, TypeError) as error:
+        raise CuasmrlError(f"{keep} does not hold games of this benchmark; choose another file") from error
+
+
+def _play(chip_key: str, agent: str, name: str, budget: int, seed: int) -> Played:
+    kernel = _kernel(chip_key, name)
+    timer = VirtualTimer(kernel)
+    clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed)
+    gain = timer.confirm(kernel.original, clock.best)
+    return Played(
+        agent, name, kernel.config, budget, seed, clock.spent, kernel.model.simulate(kernel.original).cycles,
+        clock.gain, gain.nominal, gain.median, gain.share_above_zero,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def _kernel(chip_key: str, name: str) -> TracedKernel:
+    """The config that an autotuner would choose."""
+    bare, _, large = name.partition(":")
+    workload = workloads.get(bare)
+    sizes = workload.large if large else workload.sizes
+    if sizes is None:
+        raise CuasmrlError(f"{bare} has no large shape")
+    return choose_config(workload, chip(chip_key), sizes, lambda done, total: None)[0]
+
+
+def agents_table(games: Sequence[Played]) -> Table:
+    """Confirmed gains: the median over seeds, and the smallest and largest; below, the geometric means."""
+    columns = list(dict.fromkeys((game.agent, game.budget) for game in games))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("workload")
+    table.add_column("config")
+    for agent, budget in columns:
+        table.add_column(f"{agent}\n{budget:,}", justify="right")
+    rows = dict.fromkeys((game.workload, game.config) for game in games)
+    for workload, config in rows:
+        cells = [
+            _cell([g.confirmed for g in games if (g.workload, g.agent, g.budget) == (workload, *column)])
+            for column in columns
+        ]
+        table.add_row(workload, config, *cells)
+    means = []
+    for column in columns:
+        by_workload = [
+            [g.confirmed for g in games if (g.workload, g.agent, g.budget) == (workload, *column)]
+            for workload, _ in rows
+        ]
+        means.append(geometric_mean([1 + median(gains) for gains in by_workload]) - 1)
+    table.add_row("geometric mean", "", *(f"{mean:+.1%}" for mean in means))
+    return table
+
+
+def _cell(gains: Sequence[float]) -> str:
+    if len(gains) == 1:
+        return f"{gains[0]:+.1%}"
+    return f"{median(gains):+.1%} [{100 * min(gains):.1f}, {100 * max(gains):.1f}]"

@@ -1,0 +1,153 @@
+"""Speed of the environments: evaluated steps per second, and what a step is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from cuasmrl import workloads
+from cuasmrl.chips import chip
+from cuasmrl.devices import Profile, VirtualTimer
+from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
+from cuasmrl.schedule import Schedule
+from cuasmrl.timing.uncertainty import Gain
+from cuasmrl.traced import trace_workload
+
+_KERNELS = (("gemm_leaky_relu", "m64n64k32_w4_s3"), ("gemm_leaky_relu", "m128n128k32_w4_s3"))
+_STEPS = 400
+_BUDGET = 1_000_000
+
+
+@dataclass(frozen=True)
+class GameFigures:
+    """Milliseconds of a step, on one core, by what it went into."""
+
+    game: str
+    kernel: str
+    seeds: int
+    """Replays per evaluation."""
+    rows: int
+    actions: int
+    steps: int
+    evaluated: int
+    """Steps that asked the device; the others led to schedules seen before."""
+    replay: float
+    mask: float
+    observation: float
+    """Everything else in the environment: the move, the rules, the view."""
+    policy: float | None
+    """Choosing an action with the network of the PPO agent; None without torch."""
+
+    @property
+    def milliseconds(self) -> float:
+        return self.replay + self.mask + self.observation
+
+    @property
+    def steps_per_second(self) -> float:
+        """Evaluated steps without the policy."""
+        return 1000 / self.milliseconds
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "evaluated_steps_per_second": self.steps_per_second}
+
+
+class _Stopwatch:
+    """A timer that also measures how long it takes to measure."""
+
+    def __init__(self, timer: VirtualTimer) -> None:
+        self._timer = timer
+        self.seconds = 0.0
+        self.device, self.unit = timer.device, timer.unit
+
+    def time(self, schedule: Schedule) -> float:
+        start = perf_counter()
+        time = self._timer.time(schedule)
+        self.seconds += perf_counter() - start
+        return time
+
+    def profile(self, schedule: Schedule) -> Profile:
+        return self._timer.profile(schedule)
+
+    def confirm(self, old: Schedule, new: Schedule) -> Gain:
+        return self._timer.confirm(old, new)
+
+
+def game(progress: Callable[[int, int], None]) -> list[GameFigures]:
+    """Random play in both environments on the published matrix product."""
+    jobs = [(kind, *kernel) for kernel in _KERNELS for kind in (PublishedGame, FreeGame)]
+    figures = []
+    for done, (kind, name, config) in enumerate(jobs, 1):
+        figures.append(_measure(kind, name, config))
+        progress(done, len(jobs))
+    return figures
+
+
+def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str) -> GameFigures:
+    workload = workloads.get(name)
+    kernel = trace_workload(workload, workload.config(config), chip("a100"))
+    timer = VirtualTimer(kernel)
+    watch = _Stopwatch(timer)
+    clock = Clock(watch, kernel.original, _BUDGET)
+    environment = kind(lambda: Game(kernel.listing, clock))
+    observation, _ = environment.reset(seed=0)
+    rng = np.random.default_rng(0)
+    masking = stepping = watch.seconds = 0.0
+    steps, before = 0, clock.spent
+    # Only steps that ask the device count: a schedule seen before would flatter the figure.
+    while clock.spent - before < _STEPS:
+        steps += 1
+        start = perf_counter()
+        mask = environment.action_masks()
+        masked = perf_counter()
+        action = rng.choice(np.flatnonzero(mask[:-1]))
+        chosen = perf_counter()
+        observation, _, terminated, truncated, _ = environment.step(action)
+        stepping += perf_counter() - chosen
+        masking += masked - start
+        if terminated or truncated:
+            environment.reset()
+    evaluated = clock.spent - before
+    return GameFigures(
+        game="AssemblyGame-v0" if kind is PublishedGame else "AssemblyGame-v1",
+        kernel=f"{name} {config}",
+        seeds=len(timer.seeds),
+        rows=observation.shape[0],
+        actions=len(mask),
+        steps=steps,
+        evaluated=evaluated,
+        replay=1000 * watch.seconds / evaluated,
+        mask=1000 * masking / steps,
+        observation=1000 * (stepping - watch.seconds) / steps,
+        policy=_policy(environment) if kind is FreeGame else None,
+    )
+
+
+def _policy(environment: FreeGame) -> float | None:
+    """Milliseconds to choose an action."""
+    if find_spec("torch") is None or find_spec("sb3_contrib") is None:
+        return None
+    from cuasmrl.agents.ppo import action_milliseconds
+
+    return action_milliseconds(environment)
+
+
+def game_table(figures: list[GameFigures]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("game")
+    table.add_column("kernel")
+    columns = ("rows", "actions", "replay ms", "mask ms", "rest ms", "policy ms", "steps/s")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for f in figures:
+        table.add_row(
+            f.game, f.kernel, str(f.rows), str(f.actions), f"{f.replay:.2f} ({f.seeds} seeds)",
+            f"{f.mask:.2f}", f"{f.observation:.2f}", "" if f.policy is None else f"{f.policy:.2f}",
+            f"{f.steps_per_second:.0f}",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,56 @@
+"""Compiled files: one cubin for each architecture, kept with the other builds."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from cuasmrl.cubin import Cubin
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.sass import Listing, disassemble
+from cuasmrl.workloads import cache, cuda_compiler
+from cuasmrl.workloads.model import BuiltKernel
+
+SOURCES = Path(__file__).parent
+
+
+@lru_cache
+def missing_compiler() -> str:
+    """Why nothing can be compiled here, in a line; empty if it can."""
+    try:
+        cubin_of("carrier", 86)
+    except CuasmrlError as error:
+        return f"Compiled kernels are skipped: {error}"
+    return ""
+
+
+@lru_cache
+def cubin_of(source: str, arch: int) -> Cubin:
+    """All kernels of a file for an architecture."""
+    path = SOURCES / f"{source}.cu"
+    compiler = cuda_compiler.identity()
+    text = hashlib.sha256(path.read_bytes()).hexdigest()
+    key = cache.digest({"microbenchmarks": source, "source": text, "arch": arch, "compiler": compiler})
+    built = cache.load(key)
+    if built is None:
+        built = BuiltKernel(
+            workload=f"microbenchmarks {source}",
+            config="",
+            cubin=cuda_compiler.compile_cubin(path, {}, arch),
+            kernel="",
+            arch=arch,
+            block=(32, 1, 1),
+            shared_bytes=0,
+            parameters=(),
+            fixed={},
+            divisible=(),
+            compiler=compiler,
+        )
+        cache.save(key, built)
+    return Cubin.parse(built.cubin, f"{source}.cu for sm_{arch}")
+
+
+@lru_cache
+def listings_of(source: str, arch: int) -> dict[str, Listing]:
+    return disassemble(cubin_of(source, arch))
