@@ -1,0 +1,130 @@
+"""The command that plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuasmrl.cli.console import Json, Settings, console, print_json, problems
+from cuasmrl.cli.display import Display, display, introduction
+from cuasmrl.cli.machine import sizes_of
+from cuasmrl.errors import CuasmrlError
+
+if TYPE_CHECKING:
+    from cuasmrl.optimize import Optimized
+
+_INTERRUPTED = 130
+
+
+def optimize(
+    kernel_of: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="WORKLOAD|CUBIN",
+            help="A workload (see `cuasmrl workloads`), or a cubin file with --launch; none with --resume.",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", help="Of a workload; without it the fastest is chosen.")
+    ] = None,
+    settings: Settings = None,
+    launch: Annotated[
+        Path | None, typer.Option("--launch", help="Launch file of a cubin: grid, block, arguments.")
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", help="The kernel, where a cubin holds several.")
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            help="virtual:CHIP or cuda:N. Without it virtual:a100, for a cubin a chip of its architecture.",
+            show_default=False,
+        ),
+    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Who plays.", show_default=False)] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", help="Device evaluations; 2000 by default.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Of the agent; 0 by default.", show_default=False)
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", help="Directory for the run; by default one in runs/.", show_default=False),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Continue the run in this directory.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the new cubin there, if there is a gain.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a kernel faster: play, prove, compare results, confirm the gain."""
+    asked: dict[str, Any] = {
+        "source": kernel_of, "config": config, "sizes": _sizes(kernel_of, launch, settings),
+        "launch": str(launch) if launch else None, "kernel": kernel, "device": device, "agent": agent,
+        "budget": budget, "seed": seed,
+    }  # fmt: skip
+    given = {name: value for name, value in asked.items() if value is not None}
+    with display(as_json) as shown:
+        try:
+            found = _carry_out(given, run, resume, output, shown)
+        except KeyboardInterrupt:
+            if shown.run is not None:
+                problems.print(f"stopped; continue with --resume {shown.run}", markup=False)
+            raise typer.Exit(_INTERRUPTED) from None
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _print(found, output)
+
+
+def _carry_out(
+    given: dict[str, Any], run: Path | None, resume: Path | None, output: Path | None, shown: Display
+) -> Optimized:
+    from cuasmrl import optimize as way
+
+    watch = way.Watch(shown.stage, shown.choosing, shown.prepared, shown.played)
+    if resume is not None:
+        if run is not None:
+            raise CuasmrlError("--run starts a run and --resume continues one; give one of them")
+        return way.resume(resume, given, output, watch)
+    if "source" not in given:
+        raise CuasmrlError("name a workload or a cubin to optimise, or a run to continue with --resume")
+    return way.optimize(way.Request(**given), run, output, watch)
+
+
+def _sizes(kernel_of: str | None, launch: Path | None, settings: list[str] | None) -> dict[str, int] | None:
+    if not settings:
+        return None
+    if kernel_of is None or launch is not None or Path(kernel_of).suffix == ".cubin":
+        raise CuasmrlError("--set gives the sizes of a workload, and none is named; leave it out")
+    from cuasmrl import workloads
+
+    workload = workloads.get(kernel_of)
+    return {**workload.sizes, **sizes_of(settings, set(workload.sizes), workload.name)}
+
+
+def _print(found: Optimized, output: Path | None) -> None:
+    verdict = found.verdict
+    before, after = verdict.before, verdict.after
+    lines = [
+        introduction(found.subject),
+        f"{found.evaluations:,} evaluations by {found.config.agent}, seed {found.config.seed}; "
+        f"best found {100 * found.search_gain:+.2f} % in the search",
+        f"{before:,.0f} modelled cycles before, {after:,.0f} after ({100 * (before / after - 1):+.2f} %)",
+        *(f"  {line}" for line in verdict.lines()),
+        verdict.sentence,
+    ]
+    if found.cubin is not None:
+        lines.append(f"new cubin: {found.cubin}")
+    elif output is not None:
+        lines.append(f"nothing was written to {output}")
+    lines.append(f"run: {found.run}")
+    for line in lines:
+        console.print(line, markup=False)

@@ -1,0 +1,193 @@
+"""Play on a kernel, keep everything in a run directory, and let the gate judge the best schedule."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cuasmrl.agents import AGENTS, Agent
+from cuasmrl.devices import Timer, open_timer
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
+from cuasmrl.gate import TRACED_SEED, Verdict, judge, no_improvement
+from cuasmrl.optimize.players import settings_of, with_curves
+from cuasmrl.optimize.request import Request
+from cuasmrl.optimize.subject import Subject, prepare
+from cuasmrl.runs import RunConfig, RunDirectory, versions
+from cuasmrl.runs.directory import check_vacant, vacant
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class Played:
+    """How far play has come."""
+
+    done: int
+    budget: int
+    gain: float
+    """Of the best schedule so far, as the searching timer sees it."""
+    measured: int
+    """How many the device was asked for; the others were known from before."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who wants to know how it goes."""
+
+    stage: Callable[[str], None] = lambda what: None
+    choosing: Callable[[int, int], None] = lambda done, total: None
+    prepared: Callable[[Subject, Path], None] = lambda subject, run: None
+    played: Callable[[Played], None] = lambda played: None
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """What came out."""
+
+    subject: Subject = field(repr=False)
+    run: Path
+    config: RunConfig
+    evaluations: int
+    search_gain: float
+    """What the search believed; the verdict's is the one that counts."""
+    verdict: Verdict
+    cubin: Path | None
+    """Where the new cubin is; None if the original is kept."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "run": str(self.run),
+            "config": self.config.as_dict(),
+            "candidates": [asdict(candidate) for candidate in self.subject.candidates],
+            "evaluations": self.evaluations,
+            "search_gain": self.search_gain,
+            "verdict": self.verdict.as_dict(),
+            "cubin": str(self.cubin) if self.cubin else None,
+        }
+
+
+def optimize(
+    request: Request, run: Path | None = None, output: Path | None = None, watch: Watch | None = None
+) -> Optimized:
+    """Start a run in a new directory."""
+    watch = watch or Watch()
+    request.check()
+    agent = AGENTS.named(request.agent)
+    if run is not None:
+        check_vacant(run)
+    _check_output(output)
+    subject = prepare(request, watch.choosing)
+    timer = _timer(subject)
+    _check_movable(subject, timer)
+    config = _config(request, agent, subject)
+    place = run or vacant(RUNS / _name(subject, request))
+    return _carry_out(RunDirectory.create(place, config), agent, subject, timer, output, watch)
+
+
+def resume(
+    run: Path, given: Mapping[str, Any] | None = None, output: Path | None = None, watch: Watch | None = None
+) -> Optimized:
+    """Continue a run: what was timed before is not timed again, and the end is as if it had never stopped."""
+    watch = watch or Watch()
+    directory = RunDirectory.open(run)
+    request = Request.of_run(directory.config, given or {})
+    _check_output(output)
+    agent = AGENTS.named(request.agent)
+    subject = prepare(request, watch.choosing)
+    difference = directory.config.difference(_config(request, agent, subject))
+    if difference is not None:
+        raise CuasmrlError(f"{run} was started with {difference}; start another run with --run instead")
+    timer = _timer(subject)
+    return _carry_out(directory, agent, subject, timer, output, watch)
+
+
+def _carry_out(
+    run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, output: Path | None, watch: Watch
+) -> Optimized:
+    kernel = subject.kernel
+    run.keep_original(kernel.cubin, subject.launch)
+    watch.prepared(subject, run.path)
+    clock = _play(run, with_curves(agent, run.path / "tensorboard"), subject, timer, watch)
+    if clock.best_time < clock.start:
+        opened = partial(open_timer, subject.device)
+        verdict = judge(kernel, clock.best, subject.problems, timer, opened, watch.stage)
+    else:
+        verdict = no_improvement(kernel, timer)
+    cubin = None
+    result = clock.best.apply(kernel.cubin) if verdict.accepted else None
+    certificate = verdict.certificate.as_dict() if verdict.certificate else None
+    run.finish(verdict.as_dict(), certificate, result)
+    if result is not None:
+        cubin = output or run.path / "result.cubin"
+        if output is not None:
+            result.save(output)
+    return Optimized(subject, run.path, run.config, clock.spent, clock.gain, verdict, cubin)
+
+
+def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch: Watch) -> Clock:
+    """Every evaluation goes to the log before play goes on, and every improvement to its file."""
+    original = subject.kernel.original
+    log = run.open_log()
+    known = log.known
+    start = known.get(original.key)
+    if start is None:
+        start = timer.time(original)
+    log.record(Evaluation(0, original.key, start, True))
+
+    def listen(evaluation: Evaluation) -> None:
+        log.record(evaluation)
+        if evaluation.is_best:
+            run.keep_best(clock.best, clock.best_time)
+        measured = max(0, evaluation.number - max(0, len(log.found) - 1))
+        watch.played(Played(evaluation.number, clock.budget, clock.gain, measured))
+
+    clock = Clock(timer, original, run.config.budget, {**known, original.key: start}, listen)
+    try:
+        with contextlib.suppress(BudgetSpentError):
+            agent.play(lambda: Game(subject.kernel.listing, clock), run.config.seed)
+    finally:
+        log.close()
+    return clock
+
+
+def _timer(subject: Subject) -> Timer:
+    return open_timer(subject.device, subject.kernel, partial(subject.problems.main.launch, TRACED_SEED))
+
+
+def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
+    return RunConfig(
+        source=subject.source,
+        kernel=subject.kernel.listing.kernel.name,
+        cubin=subject.digest,
+        problem=subject.problem,
+        device=subject.device,
+        agent=request.agent,
+        settings=settings_of(agent),
+        budget=request.budget,
+        seed=request.seed,
+        versions=versions(subject.compiler),
+    )
+
+
+def _name(subject: Subject, request: Request) -> str:
+    kernel = subject.kernel
+    parts = (Path(kernel.name).stem, kernel.config, kernel.chip.key, request.agent, f"seed{request.seed}")
+    return "-".join(parts)
+
+
+def _check_movable(subject: Subject, timer: Timer) -> None:
+    """A game without moves is refused here, before anything is written."""
+    Game(subject.kernel.listing, Clock(timer, subject.kernel.original, budget=1))
+
+
+def _check_output(output: Path | None) -> None:
+    """Better now than after hours of play."""
+    if output is not None and output.is_dir():
+        raise CuasmrlError(f"cannot write {output}: it is a directory; name a file")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise CuasmrlError(f"cannot write {output}: there is no directory {output.parent}; make it first")

@@ -1,0 +1,76 @@
+"""What a user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuasmrl.agents import AGENTS
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.runs import RunConfig
+
+DEFAULT_BUDGET = 2000
+_PREFERRED = ("greedy", "random")
+
+
+def default_agent() -> str:
+    return next(name for name in _PREFERRED if name in AGENTS)
+
+
+@dataclass(frozen=True)
+class Request:
+    """None leaves a choice to us."""
+
+    source: str
+    """A workload, or the path of a cubin."""
+    config: str | None = None
+    """Of a workload; without it the one with the fewest modelled cycles."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Of a workload, where they are not the default ones."""
+    launch: str | None = None
+    """Path of a cubin's launch file."""
+    kernel: str | None = None
+    """Of a cubin that holds several."""
+    device: str | None = None
+    agent: str = field(default_factory=default_agent)
+    budget: int = DEFAULT_BUDGET
+    seed: int = 0
+
+    @property
+    def is_cubin(self) -> bool:
+        return self.launch is not None or Path(self.source).suffix == ".cubin"
+
+    def check(self) -> None:
+        """Refuse what makes no sense, before any work is done."""
+        if self.budget < 1:
+            raise CuasmrlError(
+                f"a budget of {self.budget} evaluations leaves nothing to play with; give at least 1"
+            )
+        if self.is_cubin and (self.config is not None or self.sizes):
+            raise CuasmrlError("--config and --set belong to workloads; the launch file says it for a cubin")
+        if self.is_cubin and self.launch is None:
+            raise CuasmrlError(
+                f"{self.source} says nothing of grid and arguments; name a launch file with --launch "
+                "(docs/simulate.md, or `cuasmrl workloads --build` for examples)"
+            )
+        if not self.is_cubin and self.kernel is not None:
+            raise CuasmrlError("--kernel belongs to cubins; a workload is one kernel")
+
+    @staticmethod
+    def of_run(run: RunConfig, given: Mapping[str, Any]) -> Request:
+        """What a run was started with, changed by what is given now."""
+        source = run.source
+        asked: dict[str, Any] = {
+            "source": source["workload"] if "workload" in source else source["cubin"],
+            "config": source.get("config"),
+            "sizes": source.get("sizes", {}),
+            "launch": source.get("launch"),
+            "kernel": run.kernel if "cubin" in source else None,
+            "device": run.device,
+            "agent": run.agent,
+            "budget": run.budget,
+            "seed": run.seed,
+        }
+        return Request(**{**asked, **given})

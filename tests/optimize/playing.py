@@ -1,0 +1,66 @@
+"""A player that finds something quickly, and an ensemble small enough to wait for."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from cuasmrl.agents import AGENTS
+from cuasmrl.devices import VirtualTimer
+from cuasmrl.gate import Problems
+from cuasmrl.optimize import Request, Subject, optimizer
+from cuasmrl.optimize.subject import prepare
+from cuasmrl.schedule import Schedule
+from cuasmrl.traced import TracedKernel
+from tests.climbing import CONFIG, NAME, SIZES
+
+
+class Stopped(BaseException):
+    """As if the process had ended."""
+
+
+class Device:
+    """Counts what it is asked for, and ends everything at a given moment."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.last: int | None = None
+
+    def open(self, name: str, kernel: TracedKernel, launch: object) -> VirtualTimer:
+        device = self
+
+        class Counted(VirtualTimer):
+            def time(self, schedule: Schedule) -> float:
+                device.asked += 1
+                if device.last is not None and device.asked > device.last:
+                    raise Stopped
+                return super().time(schedule)
+
+        return Counted(kernel, members=3)
+
+
+@lru_cache
+def _prepared(source: str, config: str, sizes: tuple[tuple[str, int], ...], device: str | None) -> Subject:
+    """Judged by its own problem only."""
+    subject = prepare(Request(source, config, dict(sizes), device=device), lambda done, total: None)
+    return replace(subject, problems=Problems(subject.problems.main))
+
+
+def prepare_quickly(request: Request, advance: Callable[[int, int], None]) -> Subject:
+    assert request.config is not None
+    return _prepared(request.source, request.config, tuple(request.sizes.items()), request.device)
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+    found = Device()
+    monkeypatch.setitem(AGENTS.places, "climber", "tests.climbing:Climber")
+    monkeypatch.setitem(AGENTS.places, "idler", "tests.climbing:Idler")
+    monkeypatch.setattr(optimizer, "open_timer", found.open)
+    return found
+
+
+def asking(**changes: object) -> Request:
+    asked = {"source": NAME, "config": CONFIG, "sizes": SIZES, "agent": "climber", "budget": 60, "seed": 0}
+    return Request(**{**asked, **changes})  # type: ignore[arg-type]
