@@ -24,7 +24,7 @@ def compiled(function: F) -> F:
     return result
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def pointer_to(_typing: Any, array: Any) -> Any:
     """The first element of an array, for indexing without reference counts; the array must outlive it."""
 
@@ -38,7 +38,7 @@ def _is_named_field(pointer: Any, index: Any) -> bool:
     return isinstance(pointer, types.CPointer) and isinstance(index, types.IntEnumMember)
 
 
-@overload(getitem)
+@overload(getitem)  # type: ignore[untyped-decorator]
 def _get_field(pointer: Any, index: Any) -> Any:
     def get(pointer: Any, index: Any) -> Any:
         return pointer[0 + index]
@@ -46,7 +46,7 @@ def _get_field(pointer: Any, index: Any) -> Any:
     return get if _is_named_field(pointer, index) else None
 
 
-@overload(setitem)
+@overload(setitem)  # type: ignore[untyped-decorator]
 def _set_field(pointer: Any, index: Any, value: Any) -> Any:
     def put(pointer: Any, index: Any, value: Any) -> None:
         pointer[0 + index] = value

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from cuasmrl.devices import Timer
-from cuasmrl.devices.cuda import CandidateError, CudaTimer
+from cuasmrl.devices import CandidateError, Timer
+from cuasmrl.devices.cuda import CudaTimer
 from cuasmrl.devices.worker import Connect
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.launch import Launch

@@ -1,6 +1,9 @@
 """The virtual GPU as a timer."""
 
+from statistics import mean, stdev
+
 from cuasmrl.devices import VirtualTimer
+from cuasmrl.devices.virtual import SEARCH_SEEDS
 from cuasmrl.timing import Reason
 from tests.traced_kernels import rescheduled, traced
 
@@ -34,3 +37,13 @@ def test_a_schedule_gains_nothing_over_itself() -> None:
     gain = VirtualTimer(kernel, members=3).confirm(kernel.original, kernel.original)
     assert gain.members == (0.0, 0.0, 0.0)
     assert not gain.survives
+
+
+def test_a_timer_takes_as_many_seeds_as_the_kernel_needs() -> None:
+    kernel = traced("gemm_leaky_relu")
+    chosen = VirtualTimer(kernel).seeds
+    assert chosen == VirtualTimer(kernel).seeds
+    assert 2 <= len(chosen) <= len(SEARCH_SEEDS)
+    times = [VirtualTimer(kernel, seeds=(seed,)).time(kernel.original) for seed in SEARCH_SEEDS]
+    if len(chosen) < len(SEARCH_SEEDS):
+        assert stdev(times) / mean(times) / len(chosen) ** 0.5 <= 0.003

@@ -2,5 +2,6 @@
 
 from cuasmrl.agents.agent import Agent, match
 from cuasmrl.agents.random_play import RandomPlay
+from cuasmrl.agents.registry import AGENTS
 
-__all__ = ["Agent", "RandomPlay", "match"]
+__all__ = ["AGENTS", "Agent", "RandomPlay", "match"]

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from cuasmrl.agents.proposals import Mix, Walk
 from cuasmrl.game import Game
 
 
 @dataclass(frozen=True)
 class RandomPlay:
-    """Random episodes from the compiler's schedule, every position timed."""
+    """Random episodes from the compiler's schedule, every position timed.
+
+    The moves are those of the searches, so what a search gains over this comes from choosing.
+    """
 
     name: ClassVar[str] = "random"
 
-    horizon: int = 128
+    horizon: int = 32
     """Moves in an episode."""
+    mix: Mix = field(default_factory=Mix)
+    """The moves it plays."""
 
     def play(self, new_game: Callable[[], Game], seed: int) -> None:
-        game, rng = new_game(), random.Random(seed)
-        while not game.clock.is_over:
-            game.back_to(game.original)
+        walk = Walk(new_game(), random.Random(seed), self.mix)
+        while not walk.game.clock.is_over:
+            walk.go_to(walk.game.original)
             for _ in range(self.horizon):
-                move = game.random_shift(rng)
-                if move is not None and game.play(move):
-                    game.time()
+                time = walk.propose()
+                if time is None:
+                    return
+                walk.keep(time)

@@ -21,6 +21,7 @@ from cuasmrl.traced import trace_workload
 
 _KERNELS = (("gemm_leaky_relu", "m64n64k32_w4_s3"), ("gemm_leaky_relu", "m128n128k32_w4_s3"))
 _STEPS = 400
+_CHOICES = 50
 _BUDGET = 1_000_000
 
 
@@ -124,17 +125,27 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
         replay=1000 * watch.seconds / evaluated,
         mask=1000 * masking / steps,
         observation=1000 * (stepping - watch.seconds) / steps,
-        policy=_policy(environment) if kind is FreeGame else None,
+        policy=_policy(environment),
     )
 
 
-def _policy(environment: FreeGame) -> float | None:
-    """Milliseconds to choose an action."""
-    if find_spec("torch") is None or find_spec("sb3_contrib") is None:
+def _policy(environment: PublishedGame | FreeGame) -> float | None:
+    """Milliseconds in which the network of the PPO agent chooses an action."""
+    if isinstance(environment, PublishedGame) or not (find_spec("torch") and find_spec("sb3_contrib")):
         return None
-    from cuasmrl.agents.ppo import action_milliseconds
+    import torch
 
-    return action_milliseconds(environment)
+    from cuasmrl.agents.ppo import PPO
+
+    torch.set_num_threads(1)
+    model = PPO(weights=None).model([environment], seed=0)
+    observation, _ = environment.reset()
+    mask = environment.action_masks()
+    model.predict(observation, action_masks=mask)
+    start = perf_counter()
+    for _ in range(_CHOICES):
+        model.predict(observation, action_masks=mask)
+    return 1000 * (perf_counter() - start) / _CHOICES
 
 
 def game_table(figures: list[GameFigures]) -> Table:

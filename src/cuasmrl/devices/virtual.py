@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
-from statistics import mean
+from math import ceil
+from statistics import mean, stdev
 
 import numpy as np
 
 from cuasmrl.devices.device import Profile
 from cuasmrl.schedule import Schedule
 from cuasmrl.timing import Model, Reason, Result
+from cuasmrl.timing.code import Int
 from cuasmrl.timing.excerpt import excerpt
 from cuasmrl.timing.uncertainty import UNIT, Gain, compare, draw
 from cuasmrl.traced import TracedKernel
 
-SEARCH_SEEDS = (1, 2, 3)
-"""One seed cannot see one move: the spread between seeds is larger than most gains."""
+SEARCH_SEEDS = tuple(range(1, 7))
+"""As many of these as the kernel needs: where blocks on an SM fall in and out of step, the spread between
+seeds is larger than most gains, and a search with few seeds finds what none of the others confirm."""
+_FEWEST_SEEDS = 2
+_STEADY = 0.003
+"""Relative standard error of the mean over the seeds that is small enough to search with."""
 UNSEEN_SEEDS = tuple(range(501, 509))
 MEMBERS = 16
-_TURNS = 6
+_TURNS = 16
+"""With fewer, what stands before and behind a loop weighs far more than in the whole kernel."""
 _WAVES = 2
 _REMEMBERED = 4
 
@@ -32,13 +39,13 @@ class VirtualTimer:
         self,
         kernel: TracedKernel,
         turns: int | None = _TURNS,
-        seeds: Sequence[int] = SEARCH_SEEDS,
+        seeds: Sequence[int] | None = None,
         members: int = MEMBERS,
     ) -> None:
         self.kernel = kernel
-        self.seeds = tuple(seeds)
         self.members = members
         self._turns = turns
+        self._given_seeds = seeds
         self._results: OrderedDict[bytes, list[Result]] = OrderedDict()
 
     @property
@@ -48,6 +55,15 @@ class VirtualTimer:
     @property
     def unit(self) -> str:
         return UNIT
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the replays while searching: those given, or as many as steady the time of the original."""
+        if self._given_seeds is not None:
+            return tuple(self._given_seeds)
+        times = [self._replay(self.part.table(self.kernel.original), seed).cycles for seed in SEARCH_SEEDS]
+        needed = (stdev(times) / mean(times) / _STEADY) ** 2
+        return SEARCH_SEEDS[: max(_FEWEST_SEEDS, ceil(needed))]
 
     @cached_property
     def whole(self) -> Model:
@@ -79,8 +95,10 @@ class VirtualTimer:
         """One replay of the first wave of blocks per seed; the last few are kept for whoever asks again."""
         if schedule.key not in self._results:
             table = self.part.table(schedule)
-            blocks = self.part.resident
-            self._results[schedule.key] = [self.part.replay(table, seed, blocks) for seed in self.seeds]
+            self._results[schedule.key] = [self._replay(table, seed) for seed in self.seeds]
             if len(self._results) > _REMEMBERED:
                 self._results.popitem(last=False)
         return self._results[schedule.key]
+
+    def _replay(self, table: Int, seed: int) -> Result:
+        return self.part.replay(table, seed, self.part.resident)

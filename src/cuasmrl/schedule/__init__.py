@@ -4,10 +4,10 @@ from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.board import Board
 from cuasmrl.schedule.dependences import Edge, Graph, Reason
 from cuasmrl.schedule.matching import schedule_of
-from cuasmrl.schedule.moves import Move, SetReuse, SetStall, SetYield, Shift, Swap, SwapInheriting, play
+from cuasmrl.schedule.moves import Drag, Move, SetReuse, SetStall, SetYield, Shift, Swap, SwapInheriting, play
 from cuasmrl.schedule.schedule import Schedule
 
 __all__ = [
-    "Block", "Board", "Edge", "Graph", "Move", "Reason", "Schedule", "SetReuse", "SetStall", "SetYield",
-    "Shift", "Swap", "SwapInheriting", "control_flow", "play", "schedule_of",
+    "Block", "Board", "Drag", "Edge", "Graph", "Move", "Reason", "Schedule", "SetReuse", "SetStall",
+    "SetYield", "Shift", "Swap", "SwapInheriting", "control_flow", "play", "schedule_of",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
+from cuasmrl.schedule.drags import dragged
 from cuasmrl.schedule.exchanges import Exchanges
 from cuasmrl.schedule.pins import glued_units, leaves_kernel
 from cuasmrl.schedule.reach import Int, Neighbours
@@ -202,6 +203,16 @@ class Board:
         window.remove(i)
         window.insert(to - block.start, i)
         return self._arrange(block, window)
+
+    def drag(self, i: int, to: int) -> bool:
+        """The same, but dependences do not stop it: what it has to stay behind or ahead of comes along."""
+        block = self.blocks[self.block_of[i]]
+        if self.fixed[i] or not block.start <= to < block.end:
+            return False
+        window, here = self.order[block.start : block.end], self.position[i] - block.start
+        graph = self.graphs[block.number]
+        new = dragged(window, here, to - block.start, graph, self.glued, self.fixed)
+        return new is not None and self._arrange(block, new)
 
     def reorder(self, number: int, window: list[int]) -> bool:
         """Give a block any order its dependences allow, with the smallest stalls for that order."""

@@ -30,6 +30,14 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
+class Drag:
+    """Take an instruction towards a position of its block, along with what it is tied to on the way."""
+
+    instruction: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetStall:
     instruction: int
     stall: int
@@ -47,7 +55,7 @@ class SetReuse:
     keep: bool
 
 
-Move = Swap | SwapInheriting | Shift | SetStall | SetYield | SetReuse
+Move = Swap | SwapInheriting | Shift | Drag | SetStall | SetYield | SetReuse
 
 
 def play(board: Board, move: Move) -> bool:
@@ -59,6 +67,8 @@ def play(board: Board, move: Move) -> bool:
             return board.swap_inheriting(position)
         case Shift(instruction, position):
             return board.move(instruction, position)
+        case Drag(instruction, position):
+            return board.drag(instruction, position)
         case SetStall(instruction, stall):
             return board.set_stall(instruction, stall)
         case SetYield(instruction, yields):

@@ -1,0 +1,160 @@
+"""Random moves that searches try, and a walk that takes them one by one.
+
+A single shift rarely helps in a schedule that is tight everywhere, so there are moves of several sizes: to a
+place nearby, into a gap where warps wait, with a whole chain of dependences, with others of the same opcode.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuasmrl.game import Game
+from cuasmrl.schedule import Block, Drag, Schedule, Shift
+
+KINDS = ("shift", "near", "fill", "drag", "group")
+_MOST_TRIES = 2000
+"""Moves in a row that led to nothing new: by then a small kernel has been seen from all sides."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How often each kind of move is proposed; only the proportions matter."""
+
+    shift: float = 0.25
+    """An instruction to any place within its reach."""
+    near: float = 0.2
+    """An instruction to a place within its reach at most `near_by` places away."""
+    fill: float = 0.2
+    """An instruction into a gap: a place drawn by how long warps waited there."""
+    drag: float = 0.2
+    """An instruction, and what it depends on or what depends on it, by a distance drawn over all scales."""
+    group: float = 0.15
+    """Several instructions of the same opcode that follow each other, dragged by the same distance."""
+    near_by: int = 6
+    """Places that count as near."""
+    largest_group: int = 8
+    """Instructions in a group."""
+
+    def weights(self) -> dict[str, float]:
+        return {kind: getattr(self, kind) for kind in KINDS}
+
+
+class Proposals:
+    """Plays random moves on a game's board."""
+
+    def __init__(self, game: Game, rng: random.Random, mix: Mix) -> None:
+        self.game = game
+        self.board = game.board
+        self.rng = rng
+        self.mix = mix
+        self._kinds, self._weights = zip(*mix.weights().items(), strict=True)
+        self._kind_of = {"shift": self._shift, "near": self._near, "fill": self._fill, "drag": self._drag,
+                         "group": self._group}  # fmt: skip
+        self._waits: npt.NDArray[np.float64] = np.ones(len(self.board.code))
+        self.look(game.original)
+
+    def look(self, schedule: Schedule) -> None:
+        """See where warps wait now; gaps are filled there."""
+        profile = self.game.clock.timer.profile(schedule)
+        self._waits = profile.waits.sum(axis=1)
+
+    def play(self) -> str | None:
+        """Carry out one move and say of which kind; None, and nothing changed, if it was not legal."""
+        (kind,) = self.rng.choices(self._kinds, self._weights)
+        return kind if self._kind_of[kind]() else None
+
+    def _instruction(self) -> tuple[int, Block]:
+        (i,) = self.rng.choices(self.game.scope.movable, self.game.scope.weights)
+        return i, self.board.blocks[self.board.block_of[i]]
+
+    def _distance(self, most: int) -> int:
+        """Drawn evenly over scales: one place is as likely as a doubling of a long way."""
+        steps = int(math.exp(self.rng.uniform(0, math.log(max(2, most)))))
+        return steps * self.rng.choice((-1, 1))
+
+    def _shift(self) -> bool:
+        move = self.game.random_shift(self.rng)
+        return move is not None and self.game.play(move)
+
+    def _near(self) -> bool:
+        move = self.game.random_shift(self.rng, self.mix.near_by)
+        return move is not None and self.game.play(move)
+
+    def _fill(self) -> bool:
+        waits = {block: self._waits[block.start : block.end] for block in self.game.scope.blocks}
+        totals = [float(w.sum()) for w in waits.values()]
+        if not any(totals):
+            return self._shift()
+        (block,) = self.rng.choices(list(waits), totals)
+        (gap,) = self.rng.choices(range(block.start, block.end), waits[block].tolist())
+        low, high = self.board.reaches(block)
+        candidates = []
+        for i in range(block.start, block.end):
+            here, k = self.board.position[i], i - block.start
+            if i not in self.board.glued and (low[k] <= gap < here or here < gap - 1 <= high[k]):
+                candidates.append(i)
+        if not candidates:
+            return False
+        i = self.rng.choice(candidates)
+        return self.game.play(Shift(i, gap if self.board.position[i] > gap else gap - 1))
+
+    def _drag(self) -> bool:
+        i, block = self._instruction()
+        return self._pull(i, block, self._distance(len(block)))
+
+    def _group(self) -> bool:
+        i, block = self._instruction()
+        board, opcode = self.board, self.board.code[i].opcode
+        place = board.position[i]
+        alike = [j for j in board.order[place : block.end] if board.code[j].opcode == opcode]
+        alike = alike[: self.rng.randint(2, self.mix.largest_group)]
+        by = self._distance(len(block) // 2)
+        # Whoever goes first must not run into the others of the group.
+        order = alike if by < 0 else alike[::-1]
+        pulled = [self._pull(j, block, by) for j in order]
+        return any(pulled)
+
+    def _pull(self, i: int, block: Block, by: int) -> bool:
+        to = min(max(self.board.position[i] + by, block.start), block.end - 1)
+        return self.game.play(Drag(i, to))
+
+
+class Walk:
+    """A schedule that changes move by move; a proposal is kept or taken back."""
+
+    def __init__(self, game: Game, rng: random.Random, mix: Mix) -> None:
+        self.game = game
+        self.proposals = Proposals(game, rng, mix)
+        self.schedule, self.time = game.original, game.clock.start
+        self._proposed = game.original
+        self._idle = 0
+
+    def propose(self, moves: int = 1) -> float | None:
+        """The time after so many random moves; None if nothing new is to be found any more."""
+        clock = self.game.clock
+        for _ in range(_MOST_TRIES):
+            played = [self.proposals.play() for _ in range(moves)]
+            if any(played):
+                self._proposed = self.game.schedule
+                self._idle = self._idle + 1 if clock.has_seen(self._proposed) else 0
+                return clock.time(self._proposed) if self._idle < _MOST_TRIES else None
+        return None
+
+    def keep(self, time: float) -> None:
+        """Go on from what was proposed."""
+        self.schedule, self.time = self._proposed, time
+        self.proposals.look(self.schedule)
+
+    def take_back(self) -> None:
+        self.game.back_to(self.schedule)
+
+    def go_to(self, schedule: Schedule) -> None:
+        """To a schedule that was timed before."""
+        self.game.back_to(schedule)
+        self._proposed = schedule
+        self.keep(self.game.clock.time(schedule))

@@ -1,0 +1,156 @@
+"""The PPO agents: they keep to the budget, repeat themselves, learn what pays, bootstrap truncated ends."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
+
+from cuasmrl.agents import Agent, match
+from cuasmrl.agents.policies import RowNetwork
+from cuasmrl.agents.ppo import PPO, Lessons, PublishedPPO
+from cuasmrl.devices import VirtualTimer
+from cuasmrl.game import Clock, FreeGame
+from tests.game.play import certify, new_game
+from tests.traced_kernels import traced
+
+SMALL = PPO(weights=None, rollout=32, batch=16, epochs=2, width=8, horizon=64)
+
+
+def play(agent: Agent, name: str = "softmax", budget: int = 100, seed: int = 0) -> Clock:
+    kernel = traced(name)
+    return match(agent, kernel.listing, VirtualTimer(kernel, turns=2, seeds=(1,)), budget, seed)
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_the_budget_is_spent_and_the_result_repeats(learns: bool) -> None:
+    agent = replace(SMALL, learns=learns)
+    first, second = play(agent), play(agent)
+    assert first.spent == second.spent == 100
+    assert first.best == second.best
+    certify("softmax", first.best)
+    assert play(agent, seed=1)._times.keys() != first._times.keys()
+
+
+def test_the_published_agent_plays_the_published_game() -> None:
+    first, second = (play(PublishedPPO(), "gemm_leaky_relu", 16) for _ in range(2))
+    assert first.spent == second.spent == 16
+    assert first._times == second._times
+    certify("gemm_leaky_relu", first.best)
+
+
+def test_games_share_the_budget() -> None:
+    assert play(replace(SMALL, games=3), budget=60).spent == 60
+
+
+def test_scalars_are_logged_and_change_nothing(tmp_path: Path) -> None:
+    logged = play(replace(SMALL, log_dir=tmp_path))
+    assert list(tmp_path.glob("events.out.tfevents.*"))
+    assert logged.best == play(SMALL).best
+
+
+def test_a_policy_does_not_depend_on_the_number_of_rows() -> None:
+    torch.manual_seed(0)
+    small, large = RowNetwork(20, 5, 4, 8), RowNetwork(50, 5, 4, 8)
+    large.load_state_dict(small.state_dict())
+    table = torch.rand(1, 20, 5)
+    padded = torch.cat([table, torch.zeros(1, 30, 5)], dim=1)
+    (logits, summary), (more, same) = small(table), large(padded)
+    torch.testing.assert_close(logits[:, :80], more[:, :80])
+    torch.testing.assert_close(logits[:, -1], more[:, -1])
+    torch.testing.assert_close(summary, same)
+
+
+def test_episodes_begin_at_the_best_schedule_or_afresh() -> None:
+    game = FreeGame(new_game("softmax"), keep_worse=False, horizon=1000)
+    climb, fresh = Lessons(game, 0.0, 0.1, 0), Lessons(game, 1.0, 0.1, 0)
+    climb.reset()
+    rng = np.random.default_rng(0)
+    while game.game.clock.best == game.game.original:
+        climb.step(rng.choice(np.flatnonzero(game.action_masks()[:-1])))
+    fresh.reset()
+    assert game.game.schedule == game.game.original
+    climb.reset()
+    assert game.game.schedule == game.game.clock.best
+
+
+def test_rewards_are_scaled_by_their_logarithm() -> None:
+    game = FreeGame(new_game("softmax"), horizon=1000)
+    lessons = Lessons(game, 0.0, 0.1, 0)
+    lessons.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        before = game._time
+        _, reward, _, _, info = lessons.step(rng.choice(np.flatnonzero(game.action_masks()[:-1])))
+        if info["time"] != before:
+            gain = 100 * (before - info["time"]) / game.game.clock.start
+            assert reward == pytest.approx(np.sign(gain) * np.log1p(abs(gain) / 0.1))
+
+
+class Bandit(gym.Env[Any, Any]):
+    """Row 3 pays with its first jump, nothing else does."""
+
+    observation_space = spaces.Box(0.0, 1.0, (8, 6), np.float32)
+    action_space = spaces.Discrete(8 * 2 + 1)
+
+    def __init__(self, horizon: int) -> None:
+        self.horizon, self.steps = horizon, 0
+        self.rows = np.random.default_rng(0).random((8, 6)).astype(np.float32)
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        self.steps = 0
+        return self.rows, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        return self.rows, float(action == 6), False, self.steps >= self.horizon, {}
+
+    def action_masks(self) -> np.ndarray[Any, Any]:
+        mask = np.ones(17, bool)
+        mask[[0, 16]] = False
+        return mask
+
+
+def test_it_learns_what_pays() -> None:
+    torch.set_num_threads(1)
+    bandit = Bandit(32)
+    model = replace(SMALL, learning_rate=1e-2, epochs=4).model([bandit], 0)
+    model.learn(800)
+    action, _ = model.predict(bandit.rows, deterministic=True, action_masks=bandit.action_masks())
+    assert action == 6
+
+
+class Returns(BaseCallback):
+    """Notes what the learner makes of the ends of episodes."""
+
+    def _on_rollout_end(self) -> None:
+        buffer = self.locals["rollout_buffer"]
+        self.rewards, self.values = buffer.rewards.copy(), buffer.values.copy()
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def test_truncated_episodes_are_bootstrapped_and_ended_ones_not() -> None:
+    class Ending(Bandit):
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            seen, reward, _, end, info = super().step(action)
+            return seen, reward, end, False, info
+
+    for kind, is_bootstrapped in ((Bandit, True), (Ending, False)):
+        model = replace(SMALL, rollout=8, batch=8, learning_rate=0.0).model([kind(4)], 0)
+        with torch.no_grad():
+            model.policy.value_net.bias.fill_(10.0)
+        returns = Returns()
+        model.learn(8, callback=returns)
+        plain = np.isin(returns.rewards, (0.0, 1.0))
+        assert plain[[0, 1, 2, 4, 5, 6]].all()
+        assert plain[[3, 7]].any() != is_bootstrapped
+        if is_bootstrapped:
+            extra = returns.rewards[3, 0] - 0.8 * returns.values[3, 0]
+            assert extra == pytest.approx(0.0, abs=1e-4) or extra == pytest.approx(1.0, abs=1e-4)
