@@ -42,7 +42,7 @@ $(INSTALLED): pyproject.toml
 	@command -v g++ >/dev/null || { $(call debian,g++,g++); }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,dev]'
+	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,rl,dev]'
 	@touch $@
 
 clean:

@@ -20,6 +20,28 @@ class AssemblePtx(Protocol):
     def __call__(self, ptx: str, arch: str, *options: str) -> bytes: ...
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-golden", action="store_true", help="Write golden files instead of comparing with them."
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """golden(name, text): the text is that of a file in the folder `golden` beside the test."""
+
+    def compare(name: str, text: str) -> None:
+        path = Path(request.path).parent / "golden" / name
+        if request.config.getoption("--renew-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        assert text == path.read_text(), (
+            f"{path} says otherwise; if the new text is right, use --renew-golden"
+        )
+
+    return compare
+
+
 def run(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"

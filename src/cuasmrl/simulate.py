@@ -9,16 +9,31 @@ from typing import Any
 import numpy as np
 
 from cuasmrl.chips import Chip
-from cuasmrl.cubin import Cubin
+from cuasmrl.cubin import WORD_BYTES, Cubin
 from cuasmrl.emulator import Emulator
 from cuasmrl.launch import Launch
 from cuasmrl.schedule import Schedule
-from cuasmrl.timing import REASON_NAMES, Model, Reason, Result, Unit, occupancy
+from cuasmrl.timing import (
+    REASON_NAMES,
+    Bound,
+    Counterfactual,
+    Model,
+    Reason,
+    Result,
+    Slack,
+    Unit,
+    bounds_of,
+    counterfactuals_of,
+    occupancy,
+    slack_of,
+)
 from cuasmrl.workloads import Config, Workload
 from cuasmrl.workloads.model import Sizes
 
 _HOT = 12
 _WAVES_TRACED = 2
+_MOST_LOGGED = 1 << 20
+"""Issues from which slack is read."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,22 @@ class HotInstruction:
     """Cycles that warps spent waiting to issue it, and issuing it."""
     reason: str
     """What they mostly waited for."""
+    slack: float
+    """Mean cycles by which it could have issued later without holding anybody up."""
+
+
+@dataclass(frozen=True)
+class InstructionSlack:
+    """Of one instruction, over its executions; see `timing.slack`."""
+
+    address: int
+    executions: int
+    first: int
+    """Cycle of the first issue."""
+    offset: float
+    """Mean cycles behind the first issue in its block."""
+    least: int
+    mean: float
 
 
 @dataclass(frozen=True)
@@ -54,13 +85,27 @@ class Simulation:
     units: dict[str, float]
     """Share of cycles for which the units of a kind were held."""
     hot: tuple[HotInstruction, ...]
+    bounds: tuple[Bound, ...]
+    """Cycles that no legal schedule goes below, the largest first."""
+    counterfactuals: tuple[Counterfactual, ...]
+    """Cycles if one mechanism were free, the fewest first."""
+    slack: tuple[InstructionSlack, ...]
+    """Of the instructions that were executed, in the order of the schedule."""
 
     @property
     def mean_cycles(self) -> float:
         return mean(self.cycles)
 
+    @property
+    def lower_bound(self) -> int:
+        return self.bounds[0].cycles
+
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "mean_modelled_cycles": self.mean_cycles}
+        return {
+            **asdict(self),
+            "mean_modelled_cycles": self.mean_cycles,
+            "lower_bound_cycles": self.lower_bound,
+        }
 
 
 def simulate(
@@ -73,13 +118,27 @@ def simulate(
     trace = emulator.trace(launch, blocks=traced_blocks(launch, emulator, chip))
     schedule = Schedule.original(emulator.listing)
     model = Model(schedule, trace, chip)
+    return simulation_of(model, schedule, workload.name, config.name, sizes or workload.sizes, seeds)
+
+
+def simulation_of(
+    model: Model,
+    schedule: Schedule,
+    workload: str,
+    config: str = "",
+    sizes: Sizes | None = None,
+    seeds: int = 3,
+) -> Simulation:
+    """Time a schedule of a kernel whose trace is there; the names are for the report only."""
     results = [model.simulate(schedule, seed) for seed in range(seeds)]
     first = results[0]
+    logged = min(first.instructions, _MOST_LOGGED)
+    slack = slack_of(schedule, model.simulate(schedule, logged=logged))
     return Simulation(
-        workload.name,
-        config.name,
-        chip.name,
-        dict(sizes or workload.sizes),
+        workload,
+        config,
+        model.chip.name,
+        dict(sizes or {}),
         tuple(result.cycles for result in results),
         first.instructions,
         model.blocks,
@@ -92,7 +151,10 @@ def simulate(
             for unit in Unit
             if unit != Unit.NONE
         },
-        _hot(schedule, first),
+        _hot(schedule, first, slack),
+        bounds_of(model),
+        counterfactuals_of(model, schedule, range(seeds)),
+        _slack_rows(slack),
     )
 
 
@@ -108,7 +170,17 @@ def _shares(cycles: np.ndarray) -> dict[str, float]:
     return {REASON_NAMES[Reason(k)]: int(n) / total for k, n in enumerate(cycles) if n}
 
 
-def _hot(schedule: Schedule, result: Result) -> tuple[HotInstruction, ...]:
+def _slack_rows(slack: Slack) -> tuple[InstructionSlack, ...]:
+    return tuple(
+        InstructionSlack(
+            WORD_BYTES * int(place), int(slack.issues[place]), int(slack.first[place]),
+            float(slack.offset[place]), int(slack.least[place]), float(slack.mean[place]),
+        )
+        for place in np.flatnonzero(slack.issues)
+    )  # fmt: skip
+
+
+def _hot(schedule: Schedule, result: Result, slack: Slack) -> tuple[HotInstruction, ...]:
     spent = result.row_reasons.sum(axis=1)
     found = []
     for place in np.argsort(-spent, kind="stable")[:_HOT]:
@@ -117,5 +189,9 @@ def _hot(schedule: Schedule, result: Result) -> tuple[HotInstruction, ...]:
         waits[Reason.ISSUED] = 0
         text = schedule.listing.instructions[schedule.order[place]].text
         reason = REASON_NAMES[Reason(int(waits.argmax()))]
-        found.append(HotInstruction(16 * int(place), text, executions, int(spent[place]), reason))
+        found.append(
+            HotInstruction(
+                WORD_BYTES * int(place), text, executions, int(spent[place]), reason, float(slack.mean[place])
+            )
+        )
     return tuple(found)

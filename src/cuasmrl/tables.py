@@ -8,9 +8,11 @@ from rich.table import Table
 
 from cuasmrl.bench.emulator import EmulatorFigures
 from cuasmrl.bench.schedule import ScheduleFigures
-from cuasmrl.bench.timing import TimingFigures, summary
 from cuasmrl.emulate import Outcome
 from cuasmrl.simulate import Simulation
+
+_BOUNDS_SHOWN = 8
+_SMALLEST_CHANGE = 0.005
 
 
 def print_outcomes(console: Console, outcomes: list[Outcome]) -> None:
@@ -59,21 +61,52 @@ def print_simulation(console: Console, result: Simulation) -> None:
         f"{result.instructions:,} warp instructions",
         markup=False,
     )
-    table = Table(box=None, pad_edge=False)
-    for column in ("cycles by reason", "sub-cores", "warps"):
-        table.add_column(column, justify="left" if column.startswith("cycles") else "right")
+    table = _columns("cycles by reason", "sub-cores", "warps")
     for name in sorted({*result.reasons, *result.warp_reasons}, key=lambda n: -result.reasons.get(n, 0)):
         shares = (f"{100 * share.get(name, 0):.1f} %" for share in (result.reasons, result.warp_reasons))
         table.add_row(name, *shares)
     console.print(table)
     busy = ", ".join(f"{name} {100 * share:.0f} %" for name, share in result.units.items() if share >= 0.005)
     console.print(f"units held: {busy}", markup=False)
-    hot = Table(box=None, pad_edge=False)
-    for column in ("hot instructions", "executed", "warp cycles", "mostly"):
-        hot.add_column(column, justify="right" if column in ("executed", "warp cycles") else "left")
+    console.print(_bounds_table(result))
+    console.print(_counterfactuals_table(result))
+    hot = _columns("hot instructions", "executed", "warp cycles", "slack", "mostly")
     for i in result.hot:
-        hot.add_row(f"{i.address:05x}  {i.text}", f"{i.executions:,}", f"{i.cycles:,}", i.reason)
+        text = escape(f"{i.address:05x}  {i.text}")
+        hot.add_row(text, f"{i.executions:,}", f"{i.cycles:,}", f"{i.slack:.0f}", i.reason)
     console.print(hot)
+
+
+def _bounds_table(result: Simulation) -> Table:
+    """The work for each resource, and how far the simulation is above what it needs."""
+    table = _columns("lower bounds of any schedule", "busy", "of total", "bound", "of total")
+    for bound in result.bounds[:_BOUNDS_SHOWN]:
+        busy, least = (f"{100 * n / result.mean_cycles:.1f} %" for n in (bound.busy, bound.cycles))
+        table.add_row(bound.resource, f"{bound.busy:,.0f}", busy, f"{bound.cycles:,}", least)
+    return table
+
+
+def _counterfactuals_table(result: Simulation) -> Table:
+    table = _columns("if this were free", "cycles", "change", "")
+    hidden = 0
+    for one in result.counterfactuals:
+        if abs(one.change) < _SMALLEST_CHANGE:
+            hidden += 1
+            continue
+        remark = "would not compute the same" if one.is_fiction else ""
+        table.add_row(one.mechanism, f"{one.cycles:,.0f}", f"{100 * one.change:+.1f} %", remark)
+    if hidden:
+        table.add_row(f"{hidden} others", "", f"< {100 * _SMALLEST_CHANGE:.1f} %", "")
+    return table
+
+
+def _columns(first: str, *others: str) -> Table:
+    """A table with text in the first column and numbers in the others, but for remarks."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first)
+    for column in others:
+        table.add_column(column, justify="left" if column in ("", "mostly") else "right")
+    return table
 
 
 def schedule_table(figures: list[ScheduleFigures]) -> Table:
@@ -101,28 +134,4 @@ def emulator_table(figures: list[EmulatorFigures]) -> Table:
             f"{f.emulator_seconds:.2f} s", f"{f.interpreter_seconds:.2f} s", f"{f.ratio:.1f}",
             f"{f.lane_instructions_per_second / 1e6:.0f} M",
         )  # fmt: skip
-    return table
-
-
-def timing_table(figures: list[TimingFigures]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in ("row", "chip", "stream", "setup", "metric"):
-        table.add_column(column, overflow="fold")
-    for column in ("published", "model", "error"):
-        table.add_column(column, justify="right")
-    group = ""
-    for f in figures:
-        m = f.measurement
-        if m.group != group:
-            group = m.group
-            table.add_row("", "", f"{group}:", end_section=True)
-        model = "-" if f.model is None else f"{f.model:.4g}"
-        error = "-" if f.error is None else f"{f.error:+.1f} %"
-        setup = f"{m.setup}; not run: {m.left_out}" if m.left_out else m.setup
-        table.add_row(m.id, m.chip, escape(m.what), setup, m.metric, f"{m.value:g}", model, error)
-    table.add_section()
-    for s in summary(figures):
-        rows = f"{s.rows} rows" + (f", {s.left_out} not run" if s.left_out else "")
-        worst = f"largest {s.largest:.1f} %" + (f" ({s.worst})" if s.largest else "")
-        table.add_row("", "", s.group, rows, worst, "", "mean", f"{s.mean:.1f} %")
     return table

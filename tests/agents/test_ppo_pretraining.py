@@ -32,7 +32,8 @@ def made_up(positions: int = 40, rows: int = 12) -> Positions:
 
 def test_it_learns_to_rank_moves() -> None:
     torch.set_num_threads(1)
-    lesson, everything = made_up(), list(range(40))
+    lesson = made_up().telling
+    everything = list(range(len(lesson.seen)))
     before = fit([lesson], replace(SMALL, epochs=0))
     after = fit([lesson], replace(SMALL, epochs=30, learning_rate=1e-2))
     with torch.no_grad():

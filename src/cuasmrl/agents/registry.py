@@ -44,4 +44,6 @@ AGENTS = Agents({
     "anneal": "cuasmrl.agents.anneal:Anneal",
     "evolve": "cuasmrl.agents.evolve:Evolve",
     "list": "cuasmrl.agents.list_scheduling:ListScheduling",
+    "ppo": "cuasmrl.agents.ppo:PPO",
+    "ppo-published": "cuasmrl.agents.ppo:PublishedPPO",
 })  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cuasmrl import __version__
-from cuasmrl.cli import bench, code, machine, simulate, tour
+from cuasmrl.cli import bench, code, game, machine, replay, simulate, tour
 from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
@@ -35,6 +35,8 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 # In the order in which --help lists them.
 for command in (
     tour.demo,
+    game.optimize,
+    replay.replay,
     code.disasm,
     code.check,
     code.lint,
@@ -42,6 +44,6 @@ for command in (
     machine.workloads,
     machine.emulate,
     simulate.simulate,
-    bench.bench,
 ):
     app.command()(command)
+app.add_typer(bench.app, name="bench")

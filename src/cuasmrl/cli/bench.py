@@ -1,39 +1,92 @@
-"""The command that measures."""
+"""The commands that measure."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from cuasmrl.cli.console import Json, console, print_json, progress
-from cuasmrl.errors import CuasmrlError
+
+app = typer.Typer(help="Measure on this machine, and print the table.", no_args_is_help=True)
 
 
-def bench(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="schedule: reading, moving, checking. emulator: beside Triton's interpreter. "
-            "timing: the SM model beside published measurements."
-        ),
-    ] = "schedule",
+@app.command()
+def schedule(as_json: Json = False) -> None:
+    """Reading, moving, checking: times on the largest config of each published workload."""
+    from cuasmrl.bench.schedule import schedule as measure
+    from cuasmrl.tables import schedule_table
+
+    _show(measure, schedule_table, as_json)
+
+
+@app.command()
+def emulator(as_json: Json = False) -> None:
+    """The emulator beside Triton's interpreter."""
+    from cuasmrl.bench.emulator import emulator as measure
+    from cuasmrl.tables import emulator_table
+
+    _show(measure, emulator_table, as_json)
+
+
+@app.command()
+def timing(as_json: Json = False) -> None:
+    """The SM model beside published measurements."""
+    from cuasmrl.bench.timing import timing as measure
+    from cuasmrl.bench.timing_tables import timing_table
+
+    _show(measure, timing_table, as_json)
+
+
+@app.command()
+def game(as_json: Json = False) -> None:
+    """Evaluated steps per second of the two environments, and what a step is made of."""
+    from cuasmrl.bench.game import game as measure
+    from cuasmrl.bench.game import game_table
+
+    _show(measure, game_table, as_json)
+
+
+@app.command()
+def agents(
+    agent: Annotated[list[str] | None, typer.Option("--agent", help="Repeat for several.")] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option("--workload", help="A workload, or NAME:large for its large shape; repeat for several."),
+    ] = None,
+    budget: Annotated[
+        list[int] | None, typer.Option("--budget", help="Evaluations; repeat for several.", min=1)
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Games per agent and workload.", min=1)] = 5,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="Games go to this file; those in it are not played again."),
+    ] = None,
+    chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     as_json: Json = False,
 ) -> None:
-    """Measure on this machine, and print the table."""
-    from cuasmrl.bench.emulator import emulator
-    from cuasmrl.bench.schedule import schedule
-    from cuasmrl.bench.timing import timing
-    from cuasmrl.tables import emulator_table, schedule_table, timing_table
+    """Agents at equal budgets on the published workloads: confirmed gains, median and range over seeds."""
+    from cuasmrl import workloads
+    from cuasmrl.agents import AGENTS
+    from cuasmrl.bench.agents import Contest, agents_table
+    from cuasmrl.bench.agents import agents as measure
 
-    benchmarks: dict[str, tuple[Callable[..., list[Any]], Callable[[list[Any]], Table]]] = {
-        "schedule": (schedule, schedule_table),
-        "emulator": (emulator, emulator_table),
-        "timing": (timing, timing_table),
-    }
-    if what not in benchmarks:
-        raise CuasmrlError(f"there is no benchmark {what!r}; choose {' or '.join(benchmarks)}")
-    measure, tabulate = benchmarks[what]
+    contest = Contest(
+        tuple(agent or AGENTS),
+        tuple(workload or [w.name for w in workloads.all() if w.published]),
+        tuple(budget or [2000]),
+        seeds,
+        chip,
+    )
+    _show(lambda advance: measure(contest, advance, keep), agents_table, as_json)
+
+
+def _show(
+    measure: Callable[[Callable[[int, int], None]], list[Any]],
+    tabulate: Callable[[list[Any]], Table],
+    as_json: bool,
+) -> None:
     with progress("measuring", as_json) as advance:
         figures = measure(advance)
     if as_json:

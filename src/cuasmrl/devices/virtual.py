@@ -21,12 +21,12 @@ from cuasmrl.traced import TracedKernel
 SEARCH_SEEDS = tuple(range(1, 7))
 """As many of these as the kernel needs: where blocks on an SM fall in and out of step, the spread between
 seeds is larger than most gains, and a search with few seeds finds what none of the others confirm."""
-_FEWEST_SEEDS = 2
+_FEWEST_SEEDS = 3
 _STEADY = 0.003
 """Relative standard error of the mean over the seeds that is small enough to search with."""
 UNSEEN_SEEDS = tuple(range(501, 509))
 MEMBERS = 16
-_TURNS = 16
+_TURNS = 12
 """With fewer, what stands before and behind a loop weighs far more than in the whole kernel."""
 _WAVES = 2
 _REMEMBERED = 4

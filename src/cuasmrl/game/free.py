@@ -13,7 +13,8 @@ from gymnasium import spaces
 from cuasmrl.game.clock import BudgetSpentError
 from cuasmrl.game.features import COLUMNS, Features
 from cuasmrl.game.game import Game
-from cuasmrl.game.jumps import NOWHERE, SHIFTS, Jump, destinations, flips, is_anchor, move_of
+from cuasmrl.game.jumps import NOWHERE, SHIFTS, Bool, Jump, destinations, flips, is_anchor, move_of, reaches
+from cuasmrl.schedule import Schedule
 
 Observation: TypeAlias = npt.NDArray[np.float32]
 
@@ -27,14 +28,15 @@ class FreeGame(gym.Env[Observation, np.int64]):
 
     ## Description
     The board is a kernel's schedule; play takes place in the blocks where its time goes. A move takes any
-    movable instruction to another place of its block, and the block's stall counts are made as small as the
-    order allows; or it flips a yield hint or the reuse flags of an instruction.
+    movable instruction to another place of its block, with what its dependences tie to it, and the block's
+    stall counts are made as small as the order allows; or it flips a yield hint or the reuse flags of an
+    instruction.
 
     ## Action Space
-    `Discrete(8 n + 1)` for n rows: `8 row + jump`, where a jump is up or down by one, past the next
-    tensor or memory instruction above or below, to the top or bottom of its reach, flip the yield hint, flip
-    the reuse flags (`game.jumps.Jump`). The last action stops the episode; it is always legal.
-    `action_masks()` says which are.
+    `Discrete(16 n + 1)` for n rows: `16 row + jump`, where a jump is up or down by one, past the next 1, 2,
+    4, 8 or 16 instructions of the tensor or memory pipe or synchronisation, to the top or bottom of its
+    reach, flip the yield hint, flip the reuse flags (`game.jumps.Jump`). The last action stops the episode;
+    it is always legal. `action_masks()` says which are.
 
     ## Observation Space
     `Box(0, 1, (rows, features))`, one row per instruction of the scope in present order, then rows of zeros.
@@ -42,21 +44,26 @@ class FreeGame(gym.Env[Observation, np.int64]):
     loop), its control bits, room, slack, dependences, and what warps waited for there in the last replay.
 
     ## Rewards
-    100 x (time before - time now) / time at the start. A move that no stall counts can express changes
-    nothing and gives -1.
+    100 x (time before - time now) / time at the start; the sum over an episode is the gain in percent of the
+    start. A move that no stall counts can express changes nothing and gives -1.
+
+    With `keep_worse=False` a move that makes the kernel slower is taken back, and so is one that makes it no
+    faster and leads to a schedule which the episode has seen: the player climbs, and never stands still. What
+    was taken back or could not be expressed gives 0 and stays masked until a move is kept.
 
     ## Starting State
     The compiler's schedule, or `options={"schedule": ...}` in `reset`.
 
     ## Episode End
-    Terminated: the player stops, or nothing can move. Truncated: after `horizon` moves, or when the clock's
-    budget is spent (`info["budget_spent"]`).
+    Terminated: the player stops, or nothing is left to try. Truncated: after `horizon` moves, or when the
+    clock's budget is spent (`info["budget_spent"]`).
 
     ## Arguments
     * `new_game`: makes the game to play on; vectorised environments call it once each.
     * `rows`: rows of the observation; by default as many as the scope has. One policy for several kernels
       needs the same number for all.
     * `horizon`: moves in an episode; by default as many as there are movable instructions, at least 32.
+    * `keep_worse`: whether moves that make the kernel slower stay.
 
     ## Version History
     * v1: first version with free movement.
@@ -65,84 +72,110 @@ class FreeGame(gym.Env[Observation, np.int64]):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own spelling
 
     def __init__(
-        self, new_game: Callable[[], Game], rows: int | None = None, horizon: int | None = None
+        self,
+        new_game: Callable[[], Game],
+        rows: int | None = None,
+        horizon: int | None = None,
+        keep_worse: bool = True,
     ) -> None:
         self.game = new_game()
         board, scope = self.game.board, self.game.scope
         self.rows = max(rows or 0, scope.rows)
         self.horizon = horizon or max(_SHORTEST_EPISODE, len(scope.movable))
+        self.keep_worse = keep_worse
         self.stop = JUMPS * self.rows
         self.action_space = spaces.Discrete(self.stop + 1)
         self.observation_space = spaces.Box(0.0, 1.0, (self.rows, len(COLUMNS)), np.float32)
         self._anchors = is_anchor(board)
         profile = self.game.clock.timer.profile(self.game.original)
         self._features = Features(board, scope, profile, self._anchors)
-        self._time, self._moves, self._last = 0.0, 0, NOWHERE
+        self._places = np.concatenate([np.arange(block.start, block.end) for block in scope.blocks])
+        self._schedule = self.game.original
+        self._time, self._moves = 0.0, 0
         self._order: list[int] = []
         self._targets = np.zeros((0, SHIFTS), np.int64)
+        self._seen: set[bytes] = set()
+        self._look(NOWHERE)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         super().reset(seed=seed)
-        schedule = (options or {}).get("schedule", self.game.original)
-        self.game.back_to(schedule)
-        self._time = self.game.clock.time(schedule)
-        self._moves, self._last = 0, NOWHERE
-        return self._observe(), self._info()
+        self._schedule = (options or {}).get("schedule", self.game.original)
+        self.game.back_to(self._schedule)
+        self._time = self.game.clock.time(self._schedule)
+        self._moves = 0
+        self._seen = {self._schedule.key}
+        self._look(NOWHERE)
+        return self._rows.copy(), self._info()
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if int(action) == self.stop:
-            return self._observe(), 0.0, True, False, self._info()
-        row, jump = divmod(int(action), JUMPS)
+            return self._rows.copy(), 0.0, True, False, self._info()
         self._moves += 1
-        is_last = self._moves >= self.horizon
-        before, schedule = self._time, self.game.schedule
-        if not self._move(row, Jump(jump)):
-            return self._observe(), FAILURE, False, is_last, self._info()
         try:
-            self._time = self.game.time()
+            reward = self._move(int(action))
         except BudgetSpentError:
-            self.game.back_to(schedule)
-            return self._observe(), 0.0, False, True, self._info() | {"budget_spent": True}
-        reward = 100 * (before - self._time) / self.game.clock.start
-        observation = self._observe()
-        nothing_left = not self.action_masks()[:-1].any()
-        return observation, reward, nothing_left, is_last and not nothing_left, self._info()
+            return self._rows.copy(), 0.0, False, True, self._info() | {"budget_spent": True}
+        nothing_left = not self._mask[:-1].any()
+        is_last = self._moves >= self.horizon and not nothing_left
+        return self._rows.copy(), reward, nothing_left, is_last, self._info()
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
+    def action_masks(self) -> Bool:
         """Which actions are legal now."""
-        board = self.game.board
-        mask = np.zeros((self.rows, JUMPS), bool)
-        mask[: len(self._order), :SHIFTS] = self._targets != NOWHERE
-        mask[: len(self._order), SHIFTS:] = np.concatenate([
-            flips(board, block) for block in self.game.scope.blocks
-        ])  # fmt: skip
-        return np.append(mask.ravel(), True)
+        return self._mask.copy()
 
-    def _move(self, row: int, jump: Jump) -> bool:
-        if row >= len(self._order):
-            return False
+    def peek(self, action: int) -> tuple[Schedule, float] | None:
+        """Where a legal action leads and how long that takes; None if no stall counts can express it.
+
+        The board does not change, but the device is asked, which counts.
+        """
+        row, jump = divmod(action, JUMPS)
         to = int(self._targets[row, jump]) if jump < SHIFTS else NOWHERE
-        if jump < SHIFTS and to == NOWHERE:
-            return False
-        i = self._order[row]
-        self._last = i
-        return self.game.play(move_of(self.game.board, i, jump, to))
+        if not self.game.play(move_of(self.game.board, self._order[row], Jump(jump), to)):
+            return None
+        schedule = self.game.schedule
+        self.game.back_to(self._schedule)
+        return schedule, self.game.clock.time(schedule)
 
-    def _observe(self) -> Observation:
+    def _move(self, action: int) -> float:
+        """Carry out a move, keep it or not, and say what it is worth."""
+        if not self._mask[action]:
+            return FAILURE
+        found = self.peek(action)
+        if found is None:
+            self._mask[action] = False
+            return FAILURE if self.keep_worse else 0.0
+        schedule, time = found
+        reward = 100 * (self._time - time) / self.game.clock.start
+        if self.keep_worse or reward > 0 or (reward == 0 and schedule.key not in self._seen):
+            i = self._order[action // JUMPS]
+            self.game.back_to(schedule)
+            self._schedule, self._time = schedule, time
+            self._seen.add(schedule.key)
+            self._look(i)
+            return reward
+        self._mask[action] = False
+        return 0.0
+
+    def _look(self, last: int) -> None:
+        """Make the observation and the mask of the present schedule; `last` is the instruction moved last."""
         board, blocks = self.game.board, self.game.scope.blocks
         self._order = [i for block in blocks for i in board.order[block.start : block.end]]
-        self._targets = np.concatenate([destinations(board, block, self._anchors) for block in blocks])
-        here = np.concatenate([np.arange(block.start, block.end) for block in blocks])
-        tops = self._targets[:, [Jump.TOP, Jump.UP_PAST, Jump.UP]]
-        bottoms = self._targets[:, [Jump.BOTTOM, Jump.DOWN_PAST, Jump.DOWN]]
-        low = np.where(tops == NOWHERE, here[:, None], tops).min(axis=1)
-        high = np.where(bottoms == NOWHERE, here[:, None], bottoms).max(axis=1)
-        profile = self.game.clock.timer.profile(self.game.schedule)
-        rows = np.zeros((self.rows, len(COLUMNS)), np.float32)
-        rows[: len(here)] = self._features.rows(profile, low, high, self._last)
-        return rows
+        limits = [reaches(board, block) for block in blocks]
+        self._targets = np.concatenate([
+            destinations(board, block, self._anchors, low, high)
+            for block, (low, high) in zip(blocks, limits, strict=True)
+        ])  # fmt: skip
+        low, high = (np.concatenate(part) for part in zip(*limits, strict=True))
+        here = self._places
+        profile = self.game.clock.timer.profile(self._schedule)
+        self._rows = np.zeros((self.rows, len(COLUMNS)), np.float32)
+        self._rows[: len(here)] = self._features.rows(profile, low, high, last)
+        mask = np.zeros((self.rows, JUMPS), bool)
+        mask[: len(here), :SHIFTS] = self._targets != NOWHERE
+        mask[: len(here), SHIFTS:] = np.concatenate([flips(board, block) for block in blocks])
+        self._mask = np.append(mask.ravel(), True)
 
     def _info(self) -> dict[str, Any]:
         return {"time": self._time, "best_time": self.game.clock.best_time, "moves": self._moves}

@@ -111,21 +111,19 @@ def build_graph(
 ) -> Graph:
     """Dependences of one block in its present order, under its present control bits."""
     graph = Graph()
-    _register_edges(graph, order, control, originals)
+    _register_edges(graph, order, originals)
     _memory_edges(graph, [originals.code[i] for i in order])
     _padding_edges(graph, [originals.code[i] for i in order])
     _board_edges(graph, order, control, originals)
     _scoreboard_edges(graph, order, control, originals.entries[block.number], originals)
-    _pause_edges(graph, order, control, originals)
+    _pause_edges(graph, order, originals)
     return graph
 
 
-def _register_edges(
-    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
-) -> None:
+def _register_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
     writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
-    pauses = [i for i in order if is_pause(originals.code[i], control[i].wait_mask)]
+    pauses = [i for i in order if is_pause(originals.code[i], originals.code[i].control.wait_mask)]
     for i in order:
         consumer = originals.code[i]
         for hazard, table, accesses in (
@@ -280,7 +278,7 @@ def _scoreboard_edges(
     """Whoever touches a register of an outstanding operation stays behind the wait that ended it."""
     code = originals.code
     state: State = {key: dict(guards) for key, guards in entry.items()}
-    here = set(order)
+    issued: set[int] = set()
     shelters: dict[tuple[int, bool], list[tuple[int, int]]] = defaultdict(list)
     for i in order:
         instruction = code[i]
@@ -294,10 +292,11 @@ def _scoreboard_edges(
                 shelters[register, key.is_read].append((i, bits))
             del state[key]
         _shelter_edges(graph, instruction, control[i].wait_mask, shelters)
-        _queue_edges(graph, instruction, state, here, originals)
+        _queue_edges(graph, instruction, state, issued, originals)
         for key in issue(state, instruction, control[i], code):
-            if key.index in here and key.index != i and key in originals.covered:
+            if key.index in issued and key in originals.covered:
                 graph.add(key.index, i, 0, Reason.QUEUE)
+        issued.add(i)
 
 
 def _sheltering_bits(producer: Instruction, key: Outstanding, guards: Guards, control: Control) -> int:
@@ -328,15 +327,18 @@ def _shelter_edges(
 
 
 def _queue_edges(
-    graph: Graph, instruction: Instruction, state: State, here: set[int], originals: Originals
+    graph: Graph, instruction: Instruction, state: State, issued: set[int], originals: Originals
 ) -> None:
-    """Overwrites that the queue keeps in order stay in order; what nothing explains keeps its distance."""
+    """Overwrites that the queue keeps in order stay in order; what nothing explains keeps its distance.
+
+    What is outstanding from the last turn of a loop is before everything in this one, wherever it stands.
+    """
     unexplained = {key.index for key in unprotected(state, instruction, originals.code)}
     reads = {a.register for a in instruction.uses}
     writes = {a.register for a in instruction.defs}
     for key in state:
         p, i = key.index, instruction.index
-        if p not in here or p == i or not registers_of(originals.code[p], key) & (reads | writes):
+        if p not in issued or not registers_of(originals.code[p], key) & (reads | writes):
             continue
         if p not in unexplained:
             graph.add(p, i, 0, Reason.QUEUE)
@@ -345,11 +347,9 @@ def _queue_edges(
             _keep_pauses_between(graph, p, i, sorted(originals.awaited), originals)
 
 
-def _pause_edges(
-    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
-) -> None:
+def _pause_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
     """Pairs across a border that count on a wait: the wait stays between them and the border."""
-    pauses = [i for i in order if is_pause(originals.code[i], control[i].wait_mask)]
+    pauses = [i for i in order if is_pause(originals.code[i], originals.code[i].control.wait_mask)]
     for i in order:
         if i in originals.boundaries.waits_after:
             for w in pauses:

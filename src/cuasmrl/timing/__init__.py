@@ -1,10 +1,15 @@
 """A cycle-level model of one SM that replays a trace under any schedule; it knows times, not values."""
 
+from cuasmrl.timing.bounds import Bound, bounds_of
+from cuasmrl.timing.counterfactuals import Counterfactual, counterfactuals_of
 from cuasmrl.timing.model import Model, Occupancy, Result, occupancy
 from cuasmrl.timing.parameters import Certainty, Parameters, load_parameters
 from cuasmrl.timing.records import REASON_NAMES, Reason, Unit
+from cuasmrl.timing.sanitizer import Finding, hazards_of, sanitize
+from cuasmrl.timing.slack import Readers, Slack, readers_of, slack_of
 
 __all__ = [
-    "REASON_NAMES", "Certainty", "Model", "Occupancy", "Parameters", "Reason", "Result", "Unit",
-    "load_parameters", "occupancy",
+    "REASON_NAMES", "Bound", "Certainty", "Counterfactual", "Finding", "Model", "Occupancy",
+    "Parameters", "Readers", "Reason", "Result", "Slack", "Unit", "bounds_of", "counterfactuals_of",
+    "hazards_of", "load_parameters", "occupancy", "readers_of", "sanitize", "slack_of",
 ]  # fmt: skip

@@ -1,0 +1,192 @@
+"""AssemblyGame-v1: sound masks, rewards that add up, ends, observations, and play without losses."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from cuasmrl.game import FreeGame
+from cuasmrl.game.features import COLUMNS
+from cuasmrl.game.free import FAILURE, JUMPS
+from cuasmrl.game.jumps import SHIFTS, Jump
+from tests.game.play import certify, new_clock, new_game, random_steps
+
+
+@pytest.mark.parametrize("keep_worse", [True, False])
+def test_gymnasium_finds_no_fault(keep_worse: bool) -> None:
+    check_env(FreeGame(new_game("vector_add"), keep_worse=keep_worse), skip_render_check=True)
+
+
+def test_it_is_registered() -> None:
+    env = gym.make("AssemblyGame-v1", new_game=new_game("vector_add"), rows=64)
+    assert env.observation_space.shape == (64, len(COLUMNS))
+    env.reset(seed=0)
+    assert env.get_wrapper_attr("action_masks")().shape == (64 * JUMPS + 1,)
+
+
+@pytest.mark.parametrize("name", ["softmax", "gemm_leaky_relu"])
+def test_every_legal_move_is_carried_out_and_certified(name: str) -> None:
+    env = FreeGame(new_game(name), horizon=1000)
+    env.reset()
+    failures, before = 0, env.game.schedule
+    for number, step in enumerate(random_steps(env, 120)):
+        if step[1] == FAILURE:
+            failures += 1
+            assert env.game.schedule == before
+        before = env.game.schedule
+        if number % 20 == 0:
+            certify(name, before)
+    certify(name, before)
+    # Some have no expressible stall counts, which nobody knows before trying.
+    assert failures < 40
+
+
+def test_each_jump_goes_where_it_says() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"), horizon=1000)
+    env.reset()
+    for jump in Jump:
+        for action in np.flatnonzero(env.action_masks()[:-1]):
+            row, kind = divmod(int(action), JUMPS)
+            if kind != jump:
+                continue
+            i, place = env._order[row], env._places[row]
+            reach = env.game.board.reach(i)
+            if env.step(np.int64(action))[1] == FAILURE:
+                continue
+            now = env.game.board.position[i]
+            if jump >= SHIFTS:
+                assert now == place
+            elif jump in (Jump.UP, Jump.DOWN):
+                assert abs(now - place) == 1
+            elif jump in (Jump.TOP, Jump.BOTTOM):
+                assert now == reach[0 if jump is Jump.TOP else -1]
+            else:
+                # Those that come along may leave it where it was.
+                assert now <= place if jump < Jump.TOP else now >= place
+            break
+
+
+def test_rewards_add_up_to_the_gain() -> None:
+    env = FreeGame(new_game("softmax"), horizon=1000)
+    _, info = env.reset()
+    start, total = info["time"], 0.0
+    for _, reward, _, _, step in random_steps(env, 60):
+        total += 0.0 if reward == FAILURE else reward
+        assert total == pytest.approx(100 * (start - step["time"]) / env.game.clock.start)
+
+
+def test_worse_moves_are_taken_back_and_not_tried_again() -> None:
+    env = FreeGame(new_game("softmax"), horizon=1000, keep_worse=False)
+    env.reset()
+    time, total = env.game.clock.start, 0.0
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        before = env.game.schedule.key
+        action = rng.choice(np.flatnonzero(env.action_masks()[:-1]))
+        _, reward, _, _, info = env.step(action)
+        assert reward >= 0
+        assert info["time"] <= time
+        total, time = total + reward, info["time"]
+        if env.game.schedule.key == before:
+            assert not env.action_masks()[action]
+    assert total == pytest.approx(100 * (1 - time / env.game.clock.start))
+    assert time == env.game.clock.best_time
+    certify("softmax", env.game.clock.best)
+
+
+def test_a_climb_never_returns_to_a_schedule() -> None:
+    env = FreeGame(new_game("vector_add"), horizon=10_000, keep_worse=False)
+    env.reset()
+    visited = [env.game.schedule.key]
+    for _ in random_steps(env, 2000):
+        if env.game.schedule.key != visited[-1]:
+            visited.append(env.game.schedule.key)
+    assert len(set(visited)) == len(visited)
+
+
+def test_stopping_ends_the_episode_for_nothing() -> None:
+    env = FreeGame(new_game("vector_add"))
+    env.reset()
+    before, spent = env.game.schedule, env.game.clock.spent
+    _, reward, terminated, truncated, _ = env.step(np.int64(env.stop))
+    assert (reward, terminated, truncated) == (0.0, True, False)
+    assert (env.game.schedule, env.game.clock.spent) == (before, spent)
+
+
+def test_the_horizon_truncates() -> None:
+    env = FreeGame(new_game("softmax"), horizon=5)
+    env.reset()
+    steps = list(random_steps(env, 50))
+    assert len(steps) == 5
+    assert [step[3] for step in steps] == [False] * 4 + [True]
+    assert not any(step[2] for step in steps)
+
+
+def test_a_spent_budget_truncates_and_leaves_the_board_alone() -> None:
+    env = FreeGame(new_game("softmax", budget=7), horizon=1000)
+    env.reset()
+    *others, last = random_steps(env, 100)
+    assert last[3]
+    assert last[4]["budget_spent"]
+    assert env.game.clock.spent == 7
+    assert env.game.clock.has_seen(env.game.schedule)
+    assert not any(step[3] for step in others)
+
+
+def test_schedules_seen_before_cost_nothing() -> None:
+    env = FreeGame(new_game("softmax"), horizon=1000)
+    env.reset()
+    first = [step[4]["time"] for step in random_steps(env, 20, seed=3)]
+    spent = env.game.clock.spent
+    env.reset()
+    assert [step[4]["time"] for step in random_steps(env, 20, seed=3)] == first
+    assert env.game.clock.spent == spent
+
+
+def test_an_episode_may_start_anywhere() -> None:
+    env = FreeGame(new_game("softmax"), horizon=1000)
+    env.reset()
+    list(random_steps(env, 10))
+    there, rows = env.game.schedule, env._rows
+    env.reset()
+    assert env.game.schedule == env.game.original
+    seen, info = env.reset(options={"schedule": there})
+    assert env.game.schedule == there
+    assert info["time"] == env.game.clock.time(there)
+    last = COLUMNS.index("moved last")
+    np.testing.assert_array_equal(np.delete(seen, last, 1), np.delete(rows, last, 1))
+
+
+def test_rows_follow_the_order() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"), rows=512, horizon=1000)
+    first, _ = env.reset()
+    static = dict(zip(env._order, first[:, : COLUMNS.index("stall")], strict=False))
+    for seen, *_ in random_steps(env, 30):
+        for row, i in enumerate(env._order):
+            np.testing.assert_array_equal(seen[row, : COLUMNS.index("stall")], static[i])
+        stalls = [env.game.board.stall[i] / 15 for i in env._order]
+        np.testing.assert_allclose(seen[: len(stalls), COLUMNS.index("stall")], stalls, rtol=1e-6)
+        assert not seen[len(stalls) :].any()
+        assert env.observation_space.contains(seen)
+
+
+def test_games_can_share_a_clock() -> None:
+    clock = new_clock("vector_add", 30)
+    envs = gym.vector.SyncVectorEnv([
+        lambda: FreeGame(new_game("vector_add", clock=clock)) for _ in range(3)
+    ])  # fmt: skip
+    seen, _ = envs.reset(seed=0)
+    assert seen.shape[0] == 3
+    for _ in range(5):
+        envs.step(np.array([np.flatnonzero(env.action_masks())[0] for env in envs.envs]))  # type: ignore[attr-defined]
+    # All three made the same moves: the device was asked once for each.
+    assert 1 <= clock.spent <= 5
+
+
+def test_the_same_play_gives_the_same_observations() -> None:
+    runs = []
+    for _ in range(2):
+        env = FreeGame(new_game("softmax"), horizon=1000)
+        env.reset(seed=1)
+        runs.append([(step[0].tobytes(), step[1]) for step in random_steps(env, 25)])
+    assert runs[0] == runs[1]
