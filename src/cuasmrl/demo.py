@@ -1,28 +1,29 @@
-"""The tour: one real kernel is compiled, read, rescheduled, proved, and a broken schedule refused."""
+"""The tour: a real kernel is compiled, made faster, proved, explained, and a broken schedule refused."""
 
-import random
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 
 from cuasmrl import workloads
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.cubin import Cubin
-from cuasmrl.emulator import Emulator
+from cuasmrl.explanation import explain_run, rules_of
 from cuasmrl.lint import lint
+from cuasmrl.optimize import Request, Watch, optimize
+from cuasmrl.runs import RunDirectory
+from cuasmrl.runs.directory import vacant
 from cuasmrl.sass import Hazard, Listing, disassemble
 from cuasmrl.schedule import Block, Board, Schedule
-from cuasmrl.workloads import BuiltKernel, Workload
 
 WORKLOAD, CONFIG, ARCH = "gemm_leaky_relu", "m128n128k32_w4_s3", 80
-_MOVES = 300
+AGENT = "greedy"
+_BUDGET = 1500
 _SHOWN = 12
-_SIZES = {"M": 256, "N": 256, "K": 512}
+_RULES = 6
 
 
-def run(console: Console, folder: Path, seed: int = 0) -> None:
+def tour(console: Console, folder: Path, seed: int = 0, watch: Watch | None = None) -> None:
     workload = workloads.get(WORKLOAD)
     config = workload.config(CONFIG)
     console.print(
@@ -51,48 +52,35 @@ def run(console: Console, folder: Path, seed: int = 0) -> None:
     console.print(f"\n4. Legal moves: {len(board.legal_swaps())} exchanges of neighbours as they are,")
     console.print(f"   {reachable} places to take an instruction to when stalls are recomputed")
 
-    rng = random.Random(seed)
-    played = 0
-    while played < _MOVES:
-        i = rng.randrange(len(board.code))
-        played += board.move(i, rng.choice(board.reach(i)))
-    schedule = board.schedule()
-    candidate = schedule.apply(cubin)
-    console.print(f"\n5. After {_MOVES} random legal moves (seed {seed}) the loop begins")
+    run = vacant(folder / "run")
+    console.print(f"\n5. Play: {AGENT}, {_BUDGET:,} evaluations on the virtual A100, seed {seed}")
+    request = Request(WORKLOAD, CONFIG, agent=AGENT, budget=_BUDGET, seed=seed)
+    found = optimize(request, run, watch=watch)
+    verdict = found.verdict
+    for line in verdict.lines():
+        console.print(f"   {line}", markup=False)
+    console.print(f"   {verdict.sentence}", markup=False)
+
+    console.print("\n6. The loop now begins")
+    schedule = RunDirectory.open(run).best(listing) if verdict.accepted else Schedule.original(listing)
     _show(console, schedule, loop)
+    console.print(
+        f"   try: cuasmrl check {run}/original.cubin {run}/result.cubin\n"
+        f"        cuasmrl simulate {WORKLOAD} --config {CONFIG} --compare original {run}/result.cubin",
+        markup=False,
+    )
+
+    console.print("\n7. What was learned (cuasmrl replay tells it move by move)")
+    explained = explain_run(run).explanation
+    for rule in rules_of([explained] if explained is not None else [])[:_RULES]:
+        console.print(f"   {rule.text}", markup=False)
 
     checker = Checker(cubin, {built.kernel: listing})
-    certificate = checker.check(candidate)
-    facts = ", ".join(f"{n} {what}" for what, n in certificate.proved[built.kernel].items())
-    console.print(f"\n6. Certified as safe as the original: {facts}", markup=False)
-    folder.mkdir(parents=True, exist_ok=True)
-    cubin.save(folder / "original.cubin")
-    candidate.save(folder / "rescheduled.cubin")
-    console.print(f"   try: cuasmrl check {folder}/original.cubin {folder}/rescheduled.cubin", markup=False)
-
-    same, size = _same_results(workload, built, cubin, candidate)
-    verdict = "the same bits" if same else "DIFFERENT results"
-    console.print(f"\n7. Both executed on the virtual GPU ({size}): {verdict}", markup=False)
-
     console.print("\n8. One stall count shortened below what the hardware needs:")
     try:
         checker.check(_broken(listing, schedule, board).apply(cubin))
     except Refusal as refusal:
         console.print(f"   refused: {refusal}", markup=False)
-
-
-def _same_results(
-    workload: Workload, built: BuiltKernel, original: Cubin, candidate: Cubin
-) -> tuple[bool, str]:
-    """Run both cubins on the same inputs; the size in words for the reader."""
-    results = []
-    for cubin in (original, Cubin.parse(candidate.data)):
-        inputs = workload.inputs(_SIZES, seed=0)
-        Emulator(cubin, built.kernel).run(workload.launch(built, inputs, _SIZES))
-        results.append(
-            b"".join(np.asarray(inputs[name]).tobytes() for name in workload.reference(inputs, _SIZES))
-        )
-    return results[0] == results[1], ", ".join(f"{name} = {size}" for name, size in _SIZES.items())
 
 
 def _main_loop(board: Board) -> Block:

@@ -6,13 +6,16 @@ from typing import Annotated
 import typer
 
 from cuasmrl.cli.console import console
+from cuasmrl.cli.display import display
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the cubins go.")] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", help="Of the random moves.")] = 0,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the run goes.")] = Path("demo"),
+    seed: Annotated[int, typer.Option("--seed", help="Of the player.")] = 0,
 ) -> None:
-    """Compile a kernel, read it, reschedule it, prove the result, and see a broken one refused."""
-    from cuasmrl.demo import run
+    """Compile a kernel, make it faster, prove the result, explain it, and see a broken one refused."""
+    from cuasmrl.demo import tour
+    from cuasmrl.optimize import Watch
 
-    run(console, output, seed)
+    with display(quiet=False) as shown:
+        tour(console, output, seed, Watch(shown.stage, shown.choosing, shown.prepared, shown.played))
