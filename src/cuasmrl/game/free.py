@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -143,7 +144,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         if not self._mask[action]:
             return FAILURE
         found = self.peek(action)
-        if found is None:
+        if found is None or math.isinf(found[1]):
             self._mask[action] = False
             return FAILURE if self.keep_worse else 0.0
         schedule, time = found
