@@ -21,6 +21,8 @@ from cuasmrl.traced import trace_workload
 
 _KERNELS = (("gemm_leaky_relu", "m64n64k32_w4_s3"), ("gemm_leaky_relu", "m128n128k32_w4_s3"))
 _STEPS = 400
+_MOST_STEPS = 2000
+"""With small moves there may be few schedules within reach."""
 _CHOICES = 50
 _BUDGET = 1_000_000
 
@@ -101,7 +103,7 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
     masking = stepping = watch.seconds = 0.0
     steps, before = 0, clock.spent
     # Only steps that ask the device count: a schedule seen before would flatter the figure.
-    while clock.spent - before < _STEPS:
+    while clock.spent - before < _STEPS and steps < _MOST_STEPS:
         steps += 1
         start = perf_counter()
         mask = environment.action_masks()
