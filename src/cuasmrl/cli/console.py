@@ -18,6 +18,12 @@ problems = Console(stderr=True, highlight=False, soft_wrap=True)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 CubinFile = Annotated[Path, typer.Argument(help="A cubin file.", show_default=False)]
 KernelName = Annotated[str | None, typer.Option("--kernel", help="Only this kernel.", show_default=False)]
+LaunchFile = Annotated[
+    Path | None, typer.Option("--launch", help="Launch file of a cubin: grid, block, arguments.")
+]
+ChosenKernel = Annotated[
+    str | None, typer.Option("--kernel", help="The kernel, where a cubin holds several.")
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A size such as M=512; repeat for several.")
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuasmrl.cli.console import Json, Settings, console, print_json, problems
+from cuasmrl.cli.console import ChosenKernel, Json, LaunchFile, Settings, console, print_json, problems
 from cuasmrl.cli.display import Display, display, introduction
 from cuasmrl.cli.machine import sizes_of
 from cuasmrl.errors import CuasmrlError
@@ -31,12 +31,8 @@ def optimize(
         str | None, typer.Option("--config", help="Of a workload; without it the fastest is chosen.")
     ] = None,
     settings: Settings = None,
-    launch: Annotated[
-        Path | None, typer.Option("--launch", help="Launch file of a cubin: grid, block, arguments.")
-    ] = None,
-    kernel: Annotated[
-        str | None, typer.Option("--kernel", help="The kernel, where a cubin holds several.")
-    ] = None,
+    launch: LaunchFile = None,
+    kernel: ChosenKernel = None,
     device: Annotated[
         str | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuasmrl.cli.console import Json, Settings, console, print_json
+from cuasmrl.cli.console import ChosenKernel, Json, LaunchFile, Settings, console, print_json
 from cuasmrl.cli.machine import sizes_of
 from cuasmrl.errors import CuasmrlError
 
@@ -39,12 +39,8 @@ def simulate(
         ),
     ] = None,
     settings: Settings = None,
-    launch: Annotated[
-        Path | None, typer.Option("--launch", help="Launch file of a cubin: grid, block, arguments.")
-    ] = None,
-    kernel: Annotated[
-        str | None, typer.Option("--kernel", help="The kernel, where a cubin holds several.")
-    ] = None,
+    launch: LaunchFile = None,
+    kernel: ChosenKernel = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Replays with other latency jitter.", min=1)] = 3,
     compare: Annotated[
         tuple[str, str] | None,

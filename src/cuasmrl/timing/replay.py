@@ -1,7 +1,7 @@
 """One SM at work: four sub-cores issue the instructions of resident blocks, cycle by cycle.
 
 Everything an instruction will ever wait for is known when it is issued, because units, ports and queues are
-reserved in the order of issue: so there is no event queue, and cycles in which nobody can issue are skipped.
+reserved then: so there is no event queue, and cycles in which nobody can issue are skipped.
 
 An instruction that is issued in cycle t is in Control in t + 1 and, if its latency is fixed, in Allocate from
 t + 2 on, where it waits for its read ports and holds up what comes behind.
