@@ -11,7 +11,6 @@ import numpy as np
 from cuasmrl.chips import Chip
 from cuasmrl.cubin import WORD_BYTES, Cubin
 from cuasmrl.emulator import Emulator
-from cuasmrl.launch import Launch
 from cuasmrl.schedule import Schedule
 from cuasmrl.timing import (
     REASON_NAMES,
@@ -24,14 +23,13 @@ from cuasmrl.timing import (
     Unit,
     bounds_of,
     counterfactuals_of,
-    occupancy,
     slack_of,
+    trace_share,
 )
 from cuasmrl.workloads import Config, Workload
 from cuasmrl.workloads.model import Sizes
 
 _HOT = 12
-_WAVES_TRACED = 2
 _MOST_LOGGED = 1 << 20
 """Issues from which slack is read."""
 
@@ -115,7 +113,7 @@ def simulate(
     built = workload.build(config, chip.arch, sizes)
     emulator = Emulator(Cubin.parse(built.cubin, f"{workload.name} {config.name}"), built.kernel, chip)
     launch = workload.launch(built, workload.inputs(sizes), sizes)
-    trace = emulator.trace(launch, blocks=traced_blocks(launch, emulator, chip))
+    trace = trace_share(launch, emulator)
     schedule = Schedule.original(emulator.listing)
     model = Model(schedule, trace, chip)
     return simulation_of(model, schedule, workload.name, config.name, sizes or workload.sizes, seeds)
@@ -156,13 +154,6 @@ def simulation_of(
         counterfactuals_of(model, schedule, range(seeds)),
         _slack_rows(slack),
     )
-
-
-def traced_blocks(launch: Launch, emulator: Emulator, chip: Chip) -> list[int]:
-    """Blocks that come to the first SM: one in as many as there are SMs, for two waves."""
-    shared = emulator.kernel.shared_bytes + launch.shared_bytes
-    resident = occupancy(chip, launch.threads, emulator.kernel.registers, shared).blocks
-    return list(range(0, launch.blocks, chip.sm_count))[: _WAVES_TRACED * resident]
 
 
 def _shares(cycles: np.ndarray) -> dict[str, float]:

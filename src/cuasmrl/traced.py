@@ -17,8 +17,7 @@ from cuasmrl.launch import Launch
 from cuasmrl.launches import LaunchRecord, describe
 from cuasmrl.sass import Listing
 from cuasmrl.schedule import Schedule, schedule_of
-from cuasmrl.simulate import traced_blocks
-from cuasmrl.timing import Model
+from cuasmrl.timing import Model, trace_share
 from cuasmrl.workloads import Config, CorpusEntry, Workload
 from cuasmrl.workloads.model import Sizes
 
@@ -86,7 +85,7 @@ def _traced(
     name: str, config: str, sizes: Sizes, cubin: Cubin, kernel: str, launch: Launch, chip: Chip
 ) -> TracedKernel:
     emulator = Emulator(cubin, kernel, chip)
-    trace = emulator.trace(launch, blocks=traced_blocks(launch, emulator, chip))
+    trace = trace_share(launch, emulator)
     return TracedKernel(name, config, sizes, cubin, emulator.listing, trace, chip)
 
 

@@ -13,13 +13,14 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from cuasmrl.agents import Agent, match
 from cuasmrl.agents.policies import RowNetwork
-from cuasmrl.agents.ppo import PPO, Lessons, PublishedPPO
+from cuasmrl.agents.lessons import Lessons, Memory
+from cuasmrl.agents.ppo import PPO, PublishedPPO
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, FreeGame
 from tests.game.play import certify, new_game
 from tests.traced_kernels import traced
 
-SMALL = PPO(weights=None, rollout=32, batch=16, epochs=2, width=8, horizon=64)
+SMALL = PPO(weights=None, rollout=32, batch=16, epochs=2, width=8, horizon=64, reviews=1)
 
 
 def play(agent: Agent, name: str = "softmax", budget: int = 100, seed: int = 0) -> Clock:
@@ -67,22 +68,39 @@ def test_a_policy_does_not_depend_on_the_number_of_rows() -> None:
     torch.testing.assert_close(summary, same)
 
 
-def test_episodes_begin_at_the_best_schedule_or_afresh() -> None:
+def test_equal_positions_are_looked_at_once() -> None:
+    torch.manual_seed(0)
+    network = RowNetwork(6, 5, 4, 8).eval()
+    tables = torch.rand(2, 6, 5)[[0, 1, 1, 0]]
+    alone = [network(table[None])[0] for table in tables]
+    torch.testing.assert_close(network(tables)[0], torch.cat(alone))
+    with torch.no_grad():
+        before = network(tables[:1])[0]
+        network.encoder.weight.mul_(2)
+        assert torch.equal(network(tables[:1])[0], before)
+        network.train()
+        assert not torch.equal(network(tables[:1])[0], before)
+
+
+def test_episodes_begin_at_the_best_schedule_or_aside_of_it() -> None:
     game = FreeGame(new_game("softmax"), keep_worse=False, horizon=1000)
-    climb, fresh = Lessons(game, 0.0, 0.1, 0), Lessons(game, 1.0, 0.1, 0)
-    climb.reset()
+    lessons = Lessons(game, 0.1, 50, 2, 0)
+    lessons.reset()
     rng = np.random.default_rng(0)
     while game.game.clock.best == game.game.original:
-        climb.step(rng.choice(np.flatnonzero(game.action_masks()[:-1])))
-    fresh.reset()
-    assert game.game.schedule == game.game.original
-    climb.reset()
+        lessons.step(rng.choice(np.flatnonzero(game.action_masks()[:-1])))
+    lessons.reset()
     assert game.game.schedule == game.game.clock.best
+    is_stuck = False
+    while not is_stuck:
+        is_stuck = lessons.step(rng.choice(np.flatnonzero(game.action_masks()[:-1])))[3]
+    lessons.reset()
+    assert game.game.schedule != game.game.clock.best
 
 
-def test_rewards_are_scaled_by_their_logarithm() -> None:
+def test_rewards_are_scaled_by_their_logarithm_and_remembered() -> None:
     game = FreeGame(new_game("softmax"), horizon=1000)
-    lessons = Lessons(game, 0.0, 0.1, 0)
+    lessons = Lessons(game, 0.1, 400, 2, 0)
     lessons.reset()
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -91,6 +109,19 @@ def test_rewards_are_scaled_by_their_logarithm() -> None:
         if info["time"] != before:
             gain = 100 * (before - info["time"]) / game.game.clock.start
             assert reward == pytest.approx(np.sign(gain) * np.log1p(abs(gain) / 0.1))
+    assert sum(len(actions) for actions in lessons.memory.actions) == 20
+
+
+def test_the_memory_gives_moves_with_their_positions() -> None:
+    memory = Memory(0)
+    for number in range(3):
+        memory.see(np.full((2, 2), number, np.float32))
+        for action in range(number):
+            memory.note(10 * number + action, float(number))
+    found = memory.some(8)
+    assert len(found.seen) == 2
+    for of, action, gain in zip(found.of, found.actions, found.gains, strict=True):
+        assert found.seen[of, 0, 0] == action // 10 == gain
 
 
 class Bandit(gym.Env[Any, Any]):
@@ -120,7 +151,7 @@ class Bandit(gym.Env[Any, Any]):
 def test_it_learns_what_pays() -> None:
     torch.set_num_threads(1)
     bandit = Bandit(32)
-    model = replace(SMALL, learning_rate=1e-2, epochs=4).model([bandit], 0)
+    model = replace(SMALL, learning_rate=1e-2, epochs=4, reviews=0).model([bandit], 0)
     model.learn(800)
     action, _ = model.predict(bandit.rows, deterministic=True, action_masks=bandit.action_masks())
     assert action == 6
@@ -144,7 +175,7 @@ def test_truncated_episodes_are_bootstrapped_and_ended_ones_not() -> None:
             return seen, reward, end, False, info
 
     for kind, is_bootstrapped in ((Bandit, True), (Ending, False)):
-        model = replace(SMALL, rollout=8, batch=8, learning_rate=0.0).model([kind(4)], 0)
+        model = replace(SMALL, rollout=8, batch=8, learning_rate=0.0, reviews=0).model([kind(4)], 0)
         with torch.no_grad():
             model.policy.value_net.bias.fill_(10.0)
         returns = Returns()

@@ -9,44 +9,53 @@ import pytest
 import torch
 
 from cuasmrl.agents import match, weights
+from cuasmrl.agents.lessons import Trials, worth_loss
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
-from cuasmrl.agents.pretraining import Curriculum, Positions, explore, fit, kernels, ranking_loss
+from cuasmrl.agents.pretraining import Curriculum, Lesson, explore, fit, kernels
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game.features import COLUMNS
-from cuasmrl.game.free import JUMPS
+from cuasmrl.game.free import KINDS
 from tests.traced_kernels import traced
 
-SMALL = Curriculum(positions=6, climb=3, tries=5, epochs=2, batch=4, width=8)
+SMALL = Curriculum(climbs=2, moves=20, epochs=2, batch=4, width=8)
 
 
-def made_up(positions: int = 40, rows: int = 12) -> Positions:
+def made_up(positions: int = 40, rows: int = 12, tries: int = 8) -> Lesson:
     """Moves pay where the first column is high."""
     rng = np.random.default_rng(0)
     seen = rng.random((positions, rows, len(COLUMNS)), np.float32)
-    actions = rng.integers(0, rows * JUMPS, (positions, 8))
-    gains = np.where(np.take_along_axis(seen[:, :, 0], actions // JUMPS, 1) > 0.7, 0.5, -0.5)
-    return Positions("made up", seen, actions, gains.astype(np.float32))
+    of = np.repeat(np.arange(positions), tries)
+    actions = rng.integers(0, rows * KINDS, positions * tries)
+    gains = np.where(seen[of, actions // KINDS, 0] > 0.7, 0.5, -0.5)
+    return Lesson("made up", Trials(seen, of, actions, gains.astype(np.float32)))
 
 
-def test_it_learns_to_rank_moves() -> None:
+def test_it_learns_what_moves_are_worth() -> None:
     torch.set_num_threads(1)
-    lesson = made_up().telling
-    everything = list(range(len(lesson.seen)))
+    lesson = made_up()
     before = fit([lesson], replace(SMALL, epochs=0))
     after = fit([lesson], replace(SMALL, epochs=30, learning_rate=1e-2))
     with torch.no_grad():
-        losses = [float(ranking_loss(network, lesson, everything, SMALL)) for network in (before, after)]
+        losses = [float(worth_loss(network, lesson.trials)) for network in (before, after)]
     assert losses[1] < losses[0] - 0.15
 
 
+def test_a_part_of_a_lesson_is_about_the_positions_asked_for() -> None:
+    whole = made_up().trials
+    part = made_up().part([7, 3])
+    np.testing.assert_array_equal(part.seen, whole.seen[[7, 3]])
+    np.testing.assert_array_equal(part.actions[part.of == 1], whole.actions[whole.of == 3])
+    np.testing.assert_array_equal(part.gains[part.of == 0], whole.gains[whole.of == 7])
+
+
 def test_it_explores_from_the_compilers_schedule() -> None:
-    found = explore(traced("softmax"), SMALL, 0)
-    assert found.seen.shape == (6, found.seen.shape[1], len(COLUMNS))
-    assert found.actions.shape == found.gains.shape == (6, 5)
-    np.testing.assert_array_equal(found.seen[0], found.seen[3])
-    again = explore(traced("softmax"), SMALL, 0)
+    found, again = (explore(traced("softmax"), SMALL, 0).trials for _ in range(2))
+    assert 20 < len(found.actions) <= 40
+    assert (np.diff(found.of) >= 0).all()
+    assert len(found.seen) > found.of.max()
+    assert sum(np.array_equal(seen, found.seen[0]) for seen in found.seen) == 2
     np.testing.assert_array_equal(found.gains, again.gains)
 
 
@@ -61,7 +70,7 @@ def test_weights_play_another_kernel(tmp_path: Path) -> None:
 
 
 def test_weights_for_another_game_are_refused(tmp_path: Path) -> None:
-    network = RowNetwork(1, len(COLUMNS), JUMPS, 8)
+    network = RowNetwork(1, len(COLUMNS), KINDS, 8)
     path = tmp_path / "w.safetensors"
     weights.save(path, network, 8, {})
     about = json.loads(path.with_suffix(".json").read_text())
@@ -73,7 +82,7 @@ def test_weights_for_another_game_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_weights_that_come_along_fit_this_game() -> None:
-    weights.load(weights.DEFAULT, RowNetwork(1, len(COLUMNS), JUMPS, PPO.width), PPO.width)
+    weights.load(weights.DEFAULT, RowNetwork(1, len(COLUMNS), KINDS, PPO.width), PPO.width)
     assert weights.DEFAULT.stat().st_size < 1 << 20
 
 

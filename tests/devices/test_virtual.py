@@ -3,8 +3,9 @@
 from statistics import mean, stdev
 
 from cuasmrl.devices import VirtualTimer
-from cuasmrl.devices.virtual import SEARCH_SEEDS
+from cuasmrl.devices.virtual import PICKING_SEEDS, SEARCH_SEEDS, UNSEEN_SEEDS
 from cuasmrl.timing import Reason
+from cuasmrl.timing.uncertainty import compare, draw
 from tests.traced_kernels import rescheduled, traced
 
 
@@ -14,9 +15,9 @@ def test_a_timer_gives_the_mean_over_its_seeds() -> None:
     assert VirtualTimer(kernel, seeds=(1, 2)).time(kernel.original) == sum(single) / 2
 
 
-def test_without_an_excerpt_the_whole_kernel_is_timed() -> None:
+def test_enough_turns_are_the_whole_kernel() -> None:
     kernel = traced("gemm_leaky_relu")
-    whole = VirtualTimer(kernel, turns=None, seeds=(0,)).time(kernel.original)
+    whole = VirtualTimer(kernel, turns=1000, seeds=(0,)).time(kernel.original)
     assert whole == kernel.model.simulate(kernel.original, 0, kernel.model.resident).cycles
     assert VirtualTimer(kernel, turns=2, seeds=(0,)).time(kernel.original) < whole
 
@@ -37,6 +38,20 @@ def test_a_schedule_gains_nothing_over_itself() -> None:
     gain = VirtualTimer(kernel, members=3).confirm(kernel.original, kernel.original)
     assert gain.members == (0.0, 0.0, 0.0)
     assert not gain.survives
+
+
+def test_the_pick_is_the_one_that_gains_most_where_the_search_has_not_looked() -> None:
+    kernel = traced("gemm_leaky_relu")
+    timer = VirtualTimer(kernel)
+    candidates = [rescheduled("gemm_leaky_relu", seed=seed) for seed in range(3)]
+    assert timer.pick(kernel.original, candidates[:1]) is candidates[0]
+    members = draw(kernel.model.parameters, 5, seed=1)
+    gains = [
+        compare(kernel.model, kernel.original, schedule, PICKING_SEEDS, members) for schedule in candidates
+    ]
+    best = max(zip(gains, candidates, strict=True), key=lambda pair: pair[0].nominal + pair[0].median)
+    assert timer.pick(kernel.original, candidates) is best[1]
+    assert not set(PICKING_SEEDS) & {*SEARCH_SEEDS, *UNSEEN_SEEDS}
 
 
 def test_a_timer_takes_as_many_seeds_as_the_kernel_needs() -> None:

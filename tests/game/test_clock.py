@@ -40,6 +40,19 @@ def test_the_best_schedule_is_kept_and_reported() -> None:
     assert not best or best[-1].key == game.best.key
 
 
+def test_finalists_are_the_best_and_some_on_the_way_to_it() -> None:
+    game = clock(20)
+    schedules = [rescheduled("softmax", seed=seed) for seed in range(6)]
+    gains = (1, 3, 2, 6, 8, 10)
+    game.known = {s.key: game.start - gain for s, gain in zip(schedules, gains, strict=True)}
+    assert game.finalists(3) == []
+    for schedule in schedules:
+        game.time(schedule)
+    assert game.finalists(1) == [schedules[5]]
+    assert game.finalists(3) == [schedules[5], schedules[4], schedules[3]]
+    assert game.finalists(9) == [schedules[5], schedules[4], schedules[3]]
+
+
 def test_known_times_are_taken_and_counted() -> None:
     schedule = rescheduled("softmax")
     game = clock(2, known={schedule.key: 1.0})

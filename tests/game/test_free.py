@@ -7,8 +7,8 @@ from gymnasium.utils.env_checker import check_env
 
 from cuasmrl.game import FreeGame
 from cuasmrl.game.features import COLUMNS
-from cuasmrl.game.free import FAILURE, JUMPS
-from cuasmrl.game.jumps import SHIFTS, Jump
+from cuasmrl.game.free import FAILURE, KINDS
+from cuasmrl.game.jumps import GROUP, JUMPS, Kind
 from tests.game.play import certify, new_clock, new_game, random_steps
 
 
@@ -21,7 +21,7 @@ def test_it_is_registered() -> None:
     env = gym.make("AssemblyGame-v1", new_game=new_game("vector_add"), rows=64)
     assert env.observation_space.shape == (64, len(COLUMNS))
     env.reset(seed=0)
-    assert env.get_wrapper_attr("action_masks")().shape == (64 * JUMPS + 1,)
+    assert env.get_wrapper_attr("action_masks")().shape == (64 * KINDS + 1,)
 
 
 @pytest.mark.parametrize("name", ["softmax", "gemm_leaky_relu"])
@@ -43,27 +43,68 @@ def test_every_legal_move_is_carried_out_and_certified(name: str) -> None:
 
 def test_each_jump_goes_where_it_says() -> None:
     env = FreeGame(new_game("gemm_leaky_relu"), horizon=1000)
-    env.reset()
-    for jump in Jump:
-        for action in np.flatnonzero(env.action_masks()[:-1]):
-            row, kind = divmod(int(action), JUMPS)
-            if kind != jump:
+    for number, jump in enumerate(JUMPS):
+        env.reset()
+        rows = np.flatnonzero(env.action_masks()[number:-1:KINDS])
+        assert len(rows)
+        board, carried_out = env.game.board, False
+        for row in rows[:: max(1, len(rows) // 10)]:
+            i, place = env._order[row], int(env._places[row])
+            reach = board.reach(i)
+            before = list(board.position)
+            if env.step(np.int64(row * KINDS + number))[1] == FAILURE:
                 continue
-            i, place = env._order[row], env._places[row]
-            reach = env.game.board.reach(i)
-            if env.step(np.int64(action))[1] == FAILURE:
-                continue
-            now = env.game.board.position[i]
-            if jump >= SHIFTS:
-                assert now == place
-            elif jump in (Jump.UP, Jump.DOWN):
-                assert abs(now - place) == 1
-            elif jump in (Jump.TOP, Jump.BOTTOM):
-                assert now == reach[0 if jump is Jump.TOP else -1]
-            else:
+            carried_out = True
+            now, others = board.position[i], sum(a != b for a, b in zip(before, board.position, strict=True))
+            if jump.kind in (Kind.YIELD, Kind.REUSE):
+                assert others == 0
+            elif jump.kind is Kind.REACH:
+                assert now == reach[0 if jump.by < 0 else -1]
+            elif jump.kind is Kind.DRAG:
                 # Those that come along may leave it where it was.
-                assert now <= place if jump < Jump.TOP else now >= place
-            break
+                assert 0 <= (now - place) * np.sign(jump.by) <= abs(jump.by)
+            env.reset()
+        assert carried_out
+
+
+def test_instructions_go_where_warps_wait() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"))
+    env.reset()
+    waits = env.game.clock.timer.profile(env.game.original).waits.sum(axis=1)
+    for number, jump in enumerate(JUMPS):
+        if jump.kind is Kind.WAIT:
+            to = env._targets[:, number]
+            here, to = env._places[to >= 0], to[to >= 0]
+            assert ((to - here) * jump.by > 0).all()
+            assert (waits[to + (jump.by > 0)] > 0).all()
+
+
+def test_a_group_moves_together() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"))
+    env.reset()
+    board = env.game.board
+    number = next(n for n, jump in enumerate(JUMPS) if jump.kind is Kind.GROUP and jump.by == -4)
+    for row in np.flatnonzero(env.action_masks()[number:-1:KINDS]):
+        i = env._order[row]
+        behind = [j for j in board.order[board.position[i] :] if board.block_of[j] == board.block_of[i]]
+        alike = [j for j in behind if board.code[j].opcode == board.code[i].opcode][:GROUP]
+        before = [board.position[j] for j in alike]
+        if len(alike) == GROUP and env.step(np.int64(row * KINDS + number))[1] != FAILURE:
+            moved = [old - board.position[j] for j, old in zip(alike, before, strict=True)]
+            assert all(0 <= by <= 4 for by in moved)
+            if min(moved) > 0:
+                return
+        env.reset()
+    raise AssertionError("no group could move")
+
+
+def test_whoever_is_waited_for_is_told() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"))
+    seen, _ = env.reset()
+    awaited = seen[:, COLUMNS.index("awaited")]
+    raises = seen[:, COLUMNS.index("sets write barrier")] + seen[:, COLUMNS.index("sets read barrier")]
+    assert awaited.max() > 0.1
+    assert not awaited[raises == 0].any()
 
 
 def test_rewards_add_up_to_the_gain() -> None:

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuasmrl.schedule.blocks import control_flow
 from cuasmrl.timing import Model
-from cuasmrl.timing.excerpt import excerpt, kept_visits
+from cuasmrl.timing.excerpt import enough_turns, excerpt, kept_visits
 from tests.traced_kernels import traced
 
 
@@ -38,6 +39,22 @@ def test_the_ends_and_the_blocks_visited_stay(path: list[int], turns: int) -> No
     assert set(short) == set(path)
     assert short[:1] == path[:1]
     assert short[-1:] == path[-1:]
+
+
+def test_turns_are_enough_when_loops_make_up_their_share() -> None:
+    kernel = traced("gemm_leaky_relu")
+    lengths = np.array([len(block) for block in control_flow(kernel.listing)])
+    turns = enough_turns(kernel.trace, lengths, 0.5, 1, 1000)
+    paths = [kernel.trace.path(warp) for warp in range(kernel.trace.warps)]
+
+    def executed(turns: int) -> int:
+        return sum(int(lengths[path[kept_visits(path, turns)]].sum()) for path in paths)
+
+    in_a_turn = executed(2) - executed(1)
+    outside = executed(1) - in_a_turn
+    assert turns * in_a_turn >= outside > (turns - 1) * in_a_turn
+    assert enough_turns(kernel.trace, lengths, 0.99, 1, 3) == 3
+    assert enough_turns(kernel.trace, lengths, 0.01, 2, 3) == 2
 
 
 def test_an_excerpt_holds_the_accesses_of_the_visits_it_keeps() -> None:

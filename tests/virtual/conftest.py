@@ -20,9 +20,10 @@ class Figures:
 
 @dataclass
 class Recorder:
-    """Runs nothing; `effect` may, and says how many warp instructions it took."""
+    """Runs nothing; `effect` may, and says how many warp instructions it took. As many cycles as well."""
 
     launches: list[Launch] = field(default_factory=list)
+    timed: list[Launch] = field(default_factory=list)
     made: list[tuple[str, str]] = field(default_factory=list)
     effect: Callable[[Launch], int] = lambda launch: 1000
 
@@ -42,6 +43,10 @@ class RecordedKernel:
     def run(self, launch: Launch) -> Figures:
         self.recorder.launches.append(launch)
         return Figures(self.recorder.effect(launch))
+
+    def cycles(self, launch: Launch) -> float:
+        self.recorder.timed.append(launch)
+        return self.recorder.effect(launch)
 
 
 @pytest.fixture

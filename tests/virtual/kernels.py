@@ -89,3 +89,12 @@ def described(source, z, BLOCK: tl.constexpr):
 def tuned(x, z, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(z + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+
+
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": block}, num_warps=2) for block in (64, 128, 256)], key=["n"]
+)
+@triton.jit
+def retuned(x, z, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(z + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import ClassVar
 
 from cuasmrl.agents.greedy import climb
@@ -125,6 +126,9 @@ class Scheduler:
                 for p, cycles in self.before[board.glued[i]].items():
                     if p != i:
                         self._tie(p, i, cycles)
+        self._keep_leashes()
+        self._backwards = tuple(TopologicalSorter(self.behind).static_order())
+        """Nobody before what depends on it."""
         self._section = self._sections()
 
     def arrange(self, changes: Mapping[int, float]) -> bool:
@@ -135,6 +139,23 @@ class Scheduler:
                 return True
             for first, _, _ in self.board.graphs[self.block.number].leashes:
                 changes[first] = changes.get(first, 0.0) + _URGENT
+        return False
+
+    def _keep_leashes(self) -> None:
+        """Where one instruction may precede another by little at most, it is put behind it if it can."""
+        for first, second, _ in self.board.graphs[self.block.number].leashes:
+            if not self._leads_to(second, first):
+                self._tie(first, second, 1)
+
+    def _leads_to(self, start: int, end: int) -> bool:
+        seen, waiting = {start}, [start]
+        while waiting:
+            for i in self.behind[waiting.pop()]:
+                if i == end:
+                    return True
+                if i not in seen:
+                    seen.add(i)
+                    waiting.append(i)
         return False
 
     def _tie(self, first: int, second: int, cycles: int) -> None:
@@ -154,7 +175,7 @@ class Scheduler:
         """The longest way to the end, changed; nobody is preferred to what it waits for."""
         way: dict[int, int] = {}
         found: dict[int, float] = {}
-        for i in reversed(self.places):
+        for i in self._backwards:
             way[i] = max((cycles + way[c] for c, cycles in self.behind[i].items()), default=0)
             found[i] = max([way[i] + changes.get(i, 0.0), *(found[c] for c in self.behind[i])])
         return found

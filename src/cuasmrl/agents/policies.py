@@ -42,6 +42,8 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
     def __init__(self, rows: int, columns: int, jumps: int, width: int) -> None:
         super().__init__()
         self.columns = columns
+        self._last: tuple[bytes, Any] = b"", ()
+        """What was seen last while playing, and what was found."""
         self.latent_dim_pi = rows * jumps + 1
         self.latent_dim_vf = 2 * width
         self.encoder = nn.Linear(columns, width)
@@ -57,7 +59,27 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
         nn.init.constant_(self.stop.bias, _SELDOM)
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits of all actions, and the summary that the value is read from."""
+        """Logits of all actions, and the summary that the value is read from.
+
+        Most moves are taken back, so most positions of a rollout come up many times: each is looked at once.
+        """
+        places: dict[bytes, int] = {}
+        index = [places.setdefault(row.tobytes(), len(places)) for row in features.numpy()]
+        if torch.is_grad_enabled() or len(places) > 1:
+            logits, summary = self._look(features[_firsts(index)])
+            return logits[index], summary[index]
+        (key,) = places
+        if key != self._last[0]:
+            self._last = key, self._look(features[:1])
+        logits, summary = self._last[1]
+        return logits[index], summary[index]
+
+    def train(self, mode: bool = True) -> RowNetwork:
+        """Between playing and learning weights change."""
+        self._last = b"", ()
+        return super().train(mode)  # type: ignore[no-any-return]
+
+    def _look(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         table = features.view(len(features), -1, self.columns)
         is_row = table.any(dim=2, keepdim=True)
         rows = torch.relu(self.encoder(table)) * is_row
@@ -77,6 +99,14 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
     def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
         summary: torch.Tensor = self(features)[1]
         return summary
+
+
+def _firsts(index: list[int]) -> list[int]:
+    """Where each number from 0 on comes up first."""
+    found: dict[int, int] = {}
+    for place, number in enumerate(index):
+        found.setdefault(number, place)
+    return list(found.values())
 
 
 class RowPolicy(MaskableActorCriticPolicy):

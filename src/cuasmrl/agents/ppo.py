@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from cuasmrl.agents import weights
+from cuasmrl.agents.lessons import Lessons, Memory, worth_loss
 from cuasmrl.agents.policies import PublishedEncoder, RowPolicy
 from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
 from cuasmrl.game.published import HORIZON
@@ -43,9 +43,9 @@ class PPO:
     """Environments played in turn; they share one clock."""
     rollout: int = 128
     """Steps between updates, of all environments together."""
-    batch: int = 32
+    batch: int = 64
     """Steps in one gradient step."""
-    epochs: int = 4
+    epochs: int = 2
     """Passes over a rollout."""
     learning_rate: float = 3e-4
     """Of Adam; falls to zero as the budget is spent."""
@@ -65,8 +65,14 @@ class PPO:
     """Whether moves that make the kernel slower stay on the board."""
     unit: float = 0.1
     """A gain in percent that counts as much; larger ones grow like the logarithm."""
-    restart: float = 0.0
-    """How often an episode begins at the compiler's schedule and not at the best so far."""
+    patience: int = 400
+    """Evaluations without a gain after which an episode begins a few moves aside of the best."""
+    aside: int = 4
+    """Random moves of such a step."""
+    reviews: int = 4
+    """Gradient steps after each update on the worth of all moves tried so far."""
+    review: int = 8
+    """Positions in each of them."""
     log_dir: Path | None = field(default=None, compare=False)
     """Where TensorBoard scalars go; changes nothing in play."""
 
@@ -84,9 +90,11 @@ class PPO:
 
     def model(self, games: list[gym.Env[Any, Any]], seed: int) -> MaskablePPO:
         """A learner on environments of equal size."""
-        return MaskablePPO(
+        return Learner(
             RowPolicy,
             vectorised(games),
+            reviews=self.reviews,
+            review=self.review,
             learning_rate=lambda left: self.learning_rate * left,
             n_steps=max(1, self.rollout // len(games)),
             batch_size=self.batch,
@@ -103,7 +111,7 @@ class PPO:
 
     def _environment(self, new_game: Callable[[], Game], seed: int) -> gym.Env[Any, Any]:
         game = FreeGame(new_game, horizon=self.horizon, keep_worse=self.keep_worse)
-        return Lessons(game, self.restart, self.unit, seed)
+        return Lessons(game, self.unit, self.patience, self.aside, seed)
 
 
 @dataclass(frozen=True)
@@ -148,28 +156,30 @@ class PublishedPPO:
         )  # fmt: skip
 
 
-class Lessons(gym.Wrapper[Any, Any, Any, Any]):
-    """What is learnt from: episodes that begin at the best schedule so far or afresh, and scaled rewards.
+class Learner(MaskablePPO):
+    """Masked PPO that after each update looks back at all moves tried so far, as pre-training does.
 
-    Starting at the best makes far schedules reachable. Most gains are small and a few large: without the
-    logarithm one lucky move would drown all others in an update.
+    A gain is rare: one update forgets it soon, a look back does not.
     """
 
-    def __init__(self, game: FreeGame, restart: float, unit: float, seed: int) -> None:
-        super().__init__(game)
-        self.restart = restart
-        self.unit = unit
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, *args: Any, reviews: int = 0, review: int = 8, **settings: Any) -> None:
+        self.reviews = reviews
+        self.review = review
+        super().__init__(*args, **settings)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        clock = self.unwrapped.game.clock  # type: ignore[attr-defined]
-        start = clock.original if self.rng.random() < self.restart else clock.best
-        return self.env.reset(seed=seed, options={"schedule": start} | (options or {}))
+    def train(self) -> None:
+        super().train()
+        memories = self.env.get_attr("memory") if self.reviews else []
+        for memory in memories:
+            self._look_back(memory)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        seen, reward, terminated, truncated, info = self.env.step(action)
-        scaled = math.copysign(math.log1p(abs(float(reward)) / self.unit), float(reward))
-        return seen, scaled, terminated, truncated, info
+    def _look_back(self, memory: Memory) -> None:
+        for _ in range(self.reviews):
+            loss = worth_loss(self.policy.mlp_extractor, memory.some(self.review))
+            self.policy.optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+            self.policy.optimizer.step()
 
 
 class Ledger(BaseCallback):

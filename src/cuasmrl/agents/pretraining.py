@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -22,10 +22,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn.functional import log_softmax
 
 from cuasmrl import workloads
 from cuasmrl.agents import match, weights
+from cuasmrl.agents.lessons import SHARPNESS, Trials, worth_loss
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
 from cuasmrl.chips import chip
@@ -33,8 +33,7 @@ from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, FreeGame, Game
 from cuasmrl.game.features import COLUMNS
-from cuasmrl.game.free import JUMPS
-from cuasmrl.schedule import Schedule
+from cuasmrl.game.free import KINDS
 from cuasmrl.timing.uncertainty import Gain
 from cuasmrl.traced import TracedKernel, trace_workload
 
@@ -42,8 +41,9 @@ Float: TypeAlias = npt.NDArray[np.float32]
 Int: TypeAlias = npt.NDArray[np.int64]
 
 _ENDLESS = 1 << 40
-_LOSS = -1e3
-"""Worth of a move that could not be made."""
+_RARE = -3.0
+"""Log odds that a move helps, before anything is known."""
+_WAITING = [COLUMNS.index("share of time"), COLUMNS.index("awaited")]
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,15 @@ class Curriculum:
 
     hold_out: tuple[str, ...] = ()
     """Workloads that it never sees."""
-    configs: int = 2
+    configs: int = 4
     """Kernels of each workload at most."""
     chip: str = "a100"
     """Whose virtual GPU they run on."""
-    positions: int = 120
-    """Of each kernel."""
-    climb: int = 40
-    """Positions until a new climb begins at the compiler's schedule."""
-    tries: int = 24
-    """Moves tried in each position."""
-    epochs: int = 15
+    climbs: int = 2
+    """Of each kernel, from the compiler's schedule."""
+    moves: int = 700
+    """Tried in each climb."""
+    epochs: int = 8
     """Passes over all positions."""
     batch: int = 8
     """Positions in one gradient step, all of one kernel."""
@@ -70,8 +68,6 @@ class Curriculum:
     """Of AdamW; falls to zero."""
     weight_decay: float = 0.1
     """Pulls weights to zero: there are few kernels to learn from."""
-    unit: float = 0.05
-    """A gain in percent that counts as much; larger ones grow like the logarithm."""
     width: int = 32
     """Channels of the network."""
     seed: int = 0
@@ -79,19 +75,19 @@ class Curriculum:
 
 
 @dataclass(frozen=True, eq=False)
-class Positions:
-    """Positions of one kernel: what is seen, which moves were tried, and their gains in percent."""
+class Lesson:
+    """All that was tried on one kernel."""
 
     kernel: str
-    seen: Float
-    actions: Int
-    gains: Float
+    trials: Trials
 
-    @property
-    def telling(self) -> Positions:
-        """Those in which some move helped: the others say nothing about which move to prefer."""
-        kept = (self.gains > 0).any(axis=1)
-        return Positions(self.kernel, self.seen[kept], self.actions[kept], self.gains[kept])
+    def part(self, chosen: Sequence[int]) -> Trials:
+        """Some positions of it."""
+        whole = self.trials
+        ends = np.searchsorted(whole.of, [[k, k + 1] for k in chosen])
+        which = np.concatenate([np.arange(start, end) for start, end in ends])
+        of = np.repeat(np.arange(len(chosen)), ends[:, 1] - ends[:, 0])
+        return Trials(whole.seen[chosen], of, whole.actions[which], whole.gains[which])
 
 
 def kernels(curriculum: Curriculum) -> list[TracedKernel]:
@@ -108,59 +104,61 @@ def kernels(curriculum: Curriculum) -> list[TracedKernel]:
     return found
 
 
-def explore(kernel: TracedKernel, curriculum: Curriculum, seed: int) -> Positions:
-    """Climb a few times, trying moves in every position."""
+def explore(kernel: TracedKernel, curriculum: Curriculum, seed: int) -> Lesson:
+    """Climb a few times by random moves, and note what each of them would have brought."""
     clock = Clock(VirtualTimer(kernel), kernel.original, _ENDLESS)
-    env = FreeGame(lambda: Game(kernel.listing, clock))
-    rng = random.Random(seed)
-    seen, actions, gains = [], [], []
-    start = clock.original
-    for number in range(curriculum.positions):
-        if number % curriculum.climb == 0:
-            start = clock.original
-        rows, info = env.reset(options={"schedule": start})
-        tried = _tries(env, rng, curriculum.tries)
-        found = [env.peek(action) for action in tried]
-        worth = [_LOSS if f is None else 100 * (info["time"] - f[1]) / clock.start for f in found]
+    env = FreeGame(lambda: Game(kernel.listing, clock), horizon=curriculum.moves, keep_worse=False)
+    rng = np.random.default_rng(seed)
+    seen: list[Float] = []
+    of, actions, gains = [], [], []
+    for _ in range(curriculum.climbs):
+        rows, info = env.reset()
         seen.append(rows)
-        actions.append(tried)
-        gains.append(worth)
-        start = _onwards(rng, start, [f[0] if f else start for f in found], worth)
+        is_over = False
+        while not is_over:
+            action = _any_move(env, rows, rng)
+            found = env.peek(action)
+            if found is not None:
+                of.append(len(seen) - 1)
+                actions.append(action)
+                gains.append(100 * (info["time"] - found[1]) / clock.start)
+            now, _, ended, truncated, info = env.step(np.int64(action))
+            is_over = ended or truncated
+            if not np.array_equal(now, rows):
+                seen.append(now)
+            rows = now
     name = f"{kernel.name} {kernel.config}"
-    return Positions(name, np.stack(seen), np.array(actions), np.array(gains, np.float32))
+    trials = Trials(np.stack(seen), np.array(of), np.array(actions), np.array(gains, np.float32))
+    return Lesson(name, trials)
 
 
-def _tries(env: FreeGame, rng: random.Random, count: int) -> list[int]:
-    """Legal moves, drawn by row first: rows with many moves are not more interesting."""
-    rows: dict[int, list[int]] = {}
-    for action in np.flatnonzero(env.action_masks()[:-1]).tolist():
-        rows.setdefault(action // JUMPS, []).append(action)
-    return [rng.choice(rows[row]) for row in rng.choices(list(rows), k=count)]
+def _any_move(env: FreeGame, rows: Float, rng: np.random.Generator) -> int:
+    """A legal move: any row or, half of the time, one where warps wait or that they wait for."""
+    legal = env.action_masks()[:-1].reshape(env.rows, -1)
+    weights = legal.any(axis=1).astype(np.float64)
+    busy = weights * (rows[:, _WAITING].astype(np.float64) ** 2).sum(axis=1)
+    if busy.any() and rng.random() < 0.5:
+        weights = busy
+    row = int(rng.choice(env.rows, p=weights / weights.sum()))
+    return row * KINDS + int(rng.choice(np.flatnonzero(legal[row])))
 
 
-def _onwards(rng: random.Random, here: Schedule, there: list[Schedule], worth: list[float]) -> Schedule:
-    """Where a climb goes next: mostly to the best, at times to any that is no worse."""
-    good = [schedule for schedule, gain in zip(there, worth, strict=True) if gain >= 0]
-    if not good:
-        return here
-    best = there[int(np.argmax(worth))]
-    return best if rng.random() < 0.7 else rng.choice(good)
-
-
-def fit(lessons: list[Positions], curriculum: Curriculum) -> RowNetwork:
-    """Train a network to rank the moves that were tried in each position."""
-    lessons = [lesson.telling for lesson in lessons]
+def fit(lessons: list[Lesson], curriculum: Curriculum) -> RowNetwork:
+    """Train a network to tell what a move is worth."""
     torch.manual_seed(curriculum.seed)
-    network = RowNetwork(1, len(COLUMNS), JUMPS, curriculum.width)
+    network = RowNetwork(1, len(COLUMNS), KINDS, curriculum.width)
+    torch.nn.init.constant_(network.scores.bias, SHARPNESS * _RARE)
     optimizer = torch.optim.AdamW(
         network.parameters(), curriculum.learning_rate, weight_decay=curriculum.weight_decay
     )
     rng = random.Random(curriculum.seed)
-    steps = curriculum.epochs * sum(-(-len(lesson.seen) // curriculum.batch) for lesson in lessons)
-    falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
+    steps = curriculum.epochs * sum(
+        -(-len(np.unique(lesson.trials.of)) // curriculum.batch) for lesson in lessons
+    )
+    falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, max(1, steps))
     for _ in range(curriculum.epochs):
         for lesson, chosen in _batches(lessons, curriculum.batch, rng):
-            loss = ranking_loss(network, lesson, chosen, curriculum)
+            loss = worth_loss(network, lesson.part(chosen))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -168,24 +166,12 @@ def fit(lessons: list[Positions], curriculum: Curriculum) -> RowNetwork:
     return network
 
 
-def ranking_loss(
-    network: RowNetwork, lesson: Positions, chosen: list[int], curriculum: Curriculum
-) -> torch.Tensor:
-    """Cross entropy between the policy among the tried moves and their shares of all that was gained."""
-    logits = network(torch.from_numpy(lesson.seen[chosen]))[0]
-    tried = logits.gather(1, torch.from_numpy(lesson.actions[chosen]))
-    worth = torch.log1p(torch.from_numpy(lesson.gains[chosen]).clamp(min=0) / curriculum.unit)
-    share = worth / worth.sum(dim=1, keepdim=True)
-    return -(share * log_softmax(tried, dim=1)).sum(dim=1).mean()
-
-
-def _batches(
-    lessons: list[Positions], size: int, rng: random.Random
-) -> Iterator[tuple[Positions, list[int]]]:
+def _batches(lessons: list[Lesson], size: int, rng: random.Random) -> Iterator[tuple[Lesson, list[int]]]:
     """Batches of one kernel each, in random order; kernels differ in size."""
     found = []
     for lesson in lessons:
-        order = rng.sample(range(len(lesson.seen)), len(lesson.seen))
+        places = np.unique(lesson.trials.of).tolist()
+        order = rng.sample(places, len(places))
         found += [(lesson, order[k : k + size]) for k in range(0, len(order), size)]
     rng.shuffle(found)
     yield from found
@@ -205,7 +191,7 @@ def pretrain(curriculum: Curriculum, output: Path) -> None:
         "chip": curriculum.chip,
         "hold_out": list(curriculum.hold_out),
         "kernels": [lesson.kernel for lesson in lessons],
-        "moves": sum(lesson.actions.size for lesson in lessons),
+        "moves": sum(len(lesson.trials.actions) for lesson in lessons),
         "seed": curriculum.seed,
     }
     weights.save(output, network, curriculum.width, about)
@@ -226,7 +212,7 @@ def main() -> None:
     parser.add_argument("--hold-out", action="append", default=[], metavar="WORKLOAD", help="never seen")
     parser.add_argument("--configs", type=int, default=Curriculum.configs, help="kernels per workload")
     parser.add_argument("--chip", default=Curriculum.chip, help="whose virtual GPU they run on")
-    parser.add_argument("--positions", type=int, default=Curriculum.positions, help="of each kernel")
+    parser.add_argument("--moves", type=int, default=Curriculum.moves, help="tried in each climb")
     parser.add_argument("--epochs", type=int, default=Curriculum.epochs, help="passes over all positions")
     parser.add_argument("--seed", type=int, default=Curriculum.seed)
     parser.add_argument("--budget", type=int, default=200, help="evaluations to play held-out workloads with")
@@ -239,7 +225,7 @@ def main() -> None:
             tuple(given.hold_out),
             given.configs,
             given.chip,
-            given.positions,
+            moves=given.moves,
             epochs=given.epochs,
             seed=given.seed,
         )

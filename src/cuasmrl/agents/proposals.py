@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from cuasmrl.game import Game
 from cuasmrl.schedule import Block, Drag, Schedule, Shift
+from cuasmrl.schedule.scoreboards import awaited_boards, raised_boards
 
-KINDS = ("shift", "near", "fill", "drag", "group")
+KINDS = ("shift", "near", "fill", "relieve", "drag", "group")
 _MOST_TRIES = 2000
 """Moves in a row that led to nothing new: by then a small kernel has been seen from all sides."""
 
@@ -31,6 +32,8 @@ class Mix:
     """An instruction to a place within its reach at most `near_by` places away."""
     fill: float = 0.2
     """An instruction into a gap: a place drawn by how long warps waited there."""
+    relieve: float = 0.5
+    """Of an instruction that warps wait at: itself later, or what it waits for earlier."""
     drag: float = 0.2
     """An instruction, and what it depends on or what depends on it, by a distance drawn over all scales."""
     group: float = 0.15
@@ -53,8 +56,8 @@ class Proposals:
         self.rng = rng
         self.mix = mix
         self._kinds, self._weights = zip(*mix.weights().items(), strict=True)
-        self._kind_of = {"shift": self._shift, "near": self._near, "fill": self._fill, "drag": self._drag,
-                         "group": self._group}  # fmt: skip
+        self._kind_of = {"shift": self._shift, "near": self._near, "fill": self._fill,
+                         "relieve": self._relieve, "drag": self._drag, "group": self._group}  # fmt: skip
         self._waits: npt.NDArray[np.float64] = np.ones(len(self.board.code))
         self.look(game.original)
 
@@ -85,13 +88,46 @@ class Proposals:
         move = self.game.random_shift(self.rng, self.mix.near_by)
         return move is not None and self.game.play(move)
 
-    def _fill(self) -> bool:
+    def _gap(self) -> tuple[int, Block] | None:
+        """A place drawn by how long warps waited there."""
         waits = {block: self._waits[block.start : block.end] for block in self.game.scope.blocks}
         totals = [float(w.sum()) for w in waits.values()]
         if not any(totals):
-            return self._shift()
+            return None
         (block,) = self.rng.choices(list(waits), totals)
         (gap,) = self.rng.choices(range(block.start, block.end), waits[block].tolist())
+        return gap, block
+
+    def _relieve(self) -> bool:
+        found = self._gap()
+        if found is None:
+            return self._shift()
+        gap, block = found
+        i = self.board.order[gap]
+        by = abs(self._distance(len(block)))
+        awaited = self._awaited(i, block)
+        if awaited and self.rng.random() < 0.5:
+            return self._pull(self.rng.choice(awaited), block, -by)
+        return self._pull(i, block, by)
+
+    def _awaited(self, i: int, block: Block) -> list[int]:
+        """What raised the scoreboards that an instruction waits for: in this turn, else in the last."""
+        board = self.board
+        boards = awaited_boards(board.code[i], board.wait_mask[i])
+        found = []
+        for k in boards:
+            setters = [
+                j for j in board.order[block.start : block.end] if k in raised_boards(board.controls[j])
+            ]
+            before = [j for j in setters if board.position[j] < board.position[i]]
+            found += before[-2:] or setters[-2:]
+        return found
+
+    def _fill(self) -> bool:
+        found = self._gap()
+        if found is None:
+            return self._shift()
+        gap, block = found
         low, high = self.board.reaches(block)
         candidates = []
         for i in range(block.start, block.end):

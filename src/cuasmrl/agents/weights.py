@@ -12,10 +12,10 @@ from safetensors.torch import load_file, save_file
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game.features import COLUMNS
-from cuasmrl.game.jumps import Jump
+from cuasmrl.game.jumps import JUMPS
 
 DEFAULT = Path(__file__).parent / "data" / "pretrained.safetensors"
-VERSION = 1
+VERSION = 2
 
 
 def save(path: Path, network: torch.nn.Module, width: int, about: dict[str, Any]) -> None:
@@ -47,5 +47,5 @@ def _interface(width: int) -> dict[str, Any]:
         "version": VERSION,
         "width": width,
         "columns": list(COLUMNS),
-        "jumps": [jump.name for jump in Jump],
+        "jumps": [jump.name for jump in JUMPS],
     }

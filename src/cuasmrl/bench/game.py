@@ -13,10 +13,9 @@ from rich.table import Table
 
 from cuasmrl import workloads
 from cuasmrl.chips import chip
-from cuasmrl.devices import Profile, VirtualTimer
+from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
 from cuasmrl.schedule import Schedule
-from cuasmrl.timing.uncertainty import Gain
 from cuasmrl.traced import trace_workload
 
 _KERNELS = (("gemm_leaky_relu", "m64n64k32_w4_s3"), ("gemm_leaky_relu", "m128n128k32_w4_s3"))
@@ -60,25 +59,16 @@ class GameFigures:
         return {**asdict(self), "evaluated_steps_per_second": self.steps_per_second}
 
 
-class _Stopwatch:
-    """A timer that also measures how long it takes to measure."""
+class _Stopwatch(VirtualTimer):
+    """Also measures how long it takes to measure."""
 
-    def __init__(self, timer: VirtualTimer) -> None:
-        self._timer = timer
-        self.seconds = 0.0
-        self.device, self.unit = timer.device, timer.unit
+    seconds = 0.0
 
     def time(self, schedule: Schedule) -> float:
         start = perf_counter()
-        time = self._timer.time(schedule)
+        time = super().time(schedule)
         self.seconds += perf_counter() - start
         return time
-
-    def profile(self, schedule: Schedule) -> Profile:
-        return self._timer.profile(schedule)
-
-    def confirm(self, old: Schedule, new: Schedule) -> Gain:
-        return self._timer.confirm(old, new)
 
 
 def game(progress: Callable[[int, int], None]) -> list[GameFigures]:
@@ -94,8 +84,7 @@ def game(progress: Callable[[int, int], None]) -> list[GameFigures]:
 def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str) -> GameFigures:
     workload = workloads.get(name)
     kernel = trace_workload(workload, workload.config(config), chip("a100"))
-    timer = VirtualTimer(kernel)
-    watch = _Stopwatch(timer)
+    watch = _Stopwatch(kernel)
     clock = Clock(watch, kernel.original, _BUDGET)
     environment = kind(lambda: Game(kernel.listing, clock))
     observation, _ = environment.reset(seed=0)
@@ -119,7 +108,7 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
     return GameFigures(
         game="AssemblyGame-v0" if kind is PublishedGame else "AssemblyGame-v1",
         kernel=f"{name} {config}",
-        seeds=len(timer.seeds),
+        seeds=len(watch.seeds),
         rows=observation.shape[0],
         actions=len(mask),
         steps=steps,

@@ -15,9 +15,8 @@ from cuasmrl.checker.spacing import Spacings
 from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
 from cuasmrl.cubin import WORD_BYTES, Cubin
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.rules import VERSION
 from cuasmrl.sass import Control, Distances, Listing, disassemble, distances
-
-VERSION = "1"
 
 
 def check(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cuasmrl import __version__
-from cuasmrl.cli import bench, code, game, machine, replay, simulate, tour
+from cuasmrl.cli import bench, code, doctor, game, machine, replay, run, simulate, store, tour
 from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
@@ -46,4 +46,8 @@ for command in (
     simulate.simulate,
 ):
     app.command()(command)
+# What follows the program's name is the program's, options included.
+app.command(context_settings={"allow_interspersed_args": False})(run.run)
+app.command()(doctor.doctor)
+app.add_typer(store.app, name="store")
 app.add_typer(bench.app, name="bench")

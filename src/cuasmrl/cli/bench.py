@@ -49,6 +49,15 @@ def game(as_json: Json = False) -> None:
 
 
 @app.command()
+def deploy(as_json: Json = False) -> None:
+    """What deployment costs: a lookup at each compile, a launch, the shim over ptxas."""
+    from cuasmrl.bench.deploy import deploy_table
+    from cuasmrl.bench.deploy import deploying as measure
+
+    _show(measure, deploy_table, as_json)
+
+
+@app.command()
 def agents(
     agent: Annotated[list[str] | None, typer.Option("--agent", help="Repeat for several.")] = None,
     workload: Annotated[
@@ -80,6 +89,34 @@ def agents(
         chip,
     )
     _show(lambda advance: measure(contest, advance, keep), agents_table, as_json)
+
+
+@app.command()
+def results(
+    workload: Annotated[
+        list[str] | None,
+        typer.Option("--workload", help="A workload, or NAME:large for its large shape; repeat for several."),
+    ] = None,
+    agent: Annotated[list[str] | None, typer.Option("--agent", help="Repeat for several.")] = None,
+    budget: Annotated[int, typer.Option("--budget", help="Evaluations of each agent.", min=1)] = 20_000,
+    trial: Annotated[
+        int, typer.Option("--trial", help="Evaluations on each config near the fastest.", min=0)
+    ] = 500,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="Results go to this file; those in it are not made again."),
+    ] = None,
+    chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
+    as_json: Json = False,
+) -> None:
+    """The best config and schedule of each published workload, after the gate, beside its lower bound."""
+    from cuasmrl import workloads
+    from cuasmrl.bench.results import Effort, results_table
+    from cuasmrl.bench.results import results as measure
+
+    effort = Effort(tuple(agent or ["greedy"]), budget, trial, chip=chip)
+    names = workload or [w.name for w in workloads.all() if w.published]
+    _show(lambda advance: measure(names, effort, advance, keep), results_table, as_json)
 
 
 def _show(

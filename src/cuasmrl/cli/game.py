@@ -10,10 +10,12 @@ import typer
 from cuasmrl.cli.console import ChosenKernel, Json, LaunchFile, Settings, console, print_json, problems
 from cuasmrl.cli.display import Display, display, introduction
 from cuasmrl.cli.machine import sizes_of
+from cuasmrl.cli.recorded import optimize_recorded
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
     from cuasmrl.optimize import Optimized
+    from cuasmrl.store import Entry
 
 _INTERRUPTED = 130
 
@@ -29,6 +31,14 @@ def optimize(
     ] = None,
     config: Annotated[
         str | None, typer.Option("--config", help="Of a workload; without it the fastest is chosen.")
+    ] = None,
+    trial: Annotated[
+        int | None,
+        typer.Option(
+            "--trial",
+            help="Play so many evaluations on each config near the fastest, and choose by that.",
+            show_default=False,
+        ),
     ] = None,
     settings: Settings = None,
     launch: LaunchFile = None,
@@ -58,15 +68,27 @@ def optimize(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the new cubin there, if there is a gain.")
     ] = None,
+    store: Annotated[
+        bool, typer.Option("--store", help="Put an accepted result into the store ($CUASMRL_STORE).")
+    ] = False,
+    recorded: Annotated[
+        bool,
+        typer.Option("--recorded", help="Play on every kernel recorded in the store, and store results."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Make a kernel faster: play, prove, compare results, confirm the gain."""
     asked: dict[str, Any] = {
-        "source": kernel_of, "config": config, "sizes": _sizes(kernel_of, launch, settings),
+        "source": kernel_of, "config": config, "trial": trial, "sizes": _sizes(kernel_of, launch, settings),
         "launch": str(launch) if launch else None, "kernel": kernel, "device": device, "agent": agent,
         "budget": budget, "seed": seed,
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}
+    if recorded:
+        if resume is not None or output is not None:
+            raise CuasmrlError("--recorded plays on what is in the store; leave out --resume and -o")
+        optimize_recorded(given, run, as_json)
+        return
     with display(as_json) as shown:
         try:
             found = _carry_out(given, run, resume, output, shown)
@@ -74,10 +96,13 @@ def optimize(
             if shown.run is not None:
                 problems.print(f"stopped; continue with --resume {shown.run}", markup=False)
             raise typer.Exit(_INTERRUPTED) from None
+    entry = _deposit(found) if store else None
     if as_json:
-        print_json(found.as_dict())
-    else:
-        _print(found, output)
+        print_json({**found.as_dict(), "stored": entry.key if entry else None})
+        return
+    _print(found, output)
+    if entry is not None:
+        console.print(f"stored as {entry.key[:12]}", markup=False)
 
 
 def _carry_out(
@@ -93,6 +118,13 @@ def _carry_out(
     if "source" not in given:
         raise CuasmrlError("name a workload or a cubin to optimise, or a run to continue with --resume")
     return way.optimize(way.Request(**given), run, output, watch)
+
+
+def _deposit(found: Optimized) -> Entry | None:
+    from cuasmrl.optimize import deposit
+    from cuasmrl.store import Store
+
+    return deposit(found, Store())
 
 
 def _sizes(kernel_of: str | None, launch: Path | None, settings: list[str] | None) -> dict[str, int] | None:
@@ -117,6 +149,7 @@ def _print(found: Optimized, output: Path | None) -> None:
         *(f"  {line}" for line in verdict.lines()),
         verdict.sentence,
     ]
+    lines += _against_fastest(found)
     if found.cubin is not None:
         lines.append(f"new cubin: {found.cubin}")
     elif output is not None:
@@ -124,3 +157,17 @@ def _print(found: Optimized, output: Path | None) -> None:
     lines.append(f"run: {found.run}")
     for line in lines:
         console.print(line, markup=False)
+
+
+def _against_fastest(found: Optimized) -> list[str]:
+    """How the result compares with what an autotuner would have taken, if that is another config."""
+    from cuasmrl.optimize import fastest
+
+    gain = found.gain_over_fastest
+    if gain is None or fastest(found.subject.candidates).config == found.subject.kernel.config:
+        return []
+    rival = fastest(found.subject.candidates)
+    return [
+        f"fastest config as compiled: {rival.config} with {rival.cycles:,.0f} modelled cycles; "
+        f"over that {100 * gain:+.2f} %"
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -103,6 +104,10 @@ class CudaTimer:
     def profile(self, schedule: Schedule) -> Profile:
         """A GPU does not say where time went."""
         return Profile.unknown(len(schedule.order), len(Reason))
+
+    def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
+        """The one that wins races against the old one by most."""
+        return max(candidates, key=lambda schedule: self.confirm(old, schedule).median)
 
     def confirm(self, old: Schedule, new: Schedule) -> MeasuredGain:
         """Races of many rounds between the old one, the new one and a second copy of the old one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -49,6 +50,9 @@ class Timer(Protocol):
 
     def profile(self, schedule: Schedule) -> Profile:
         """Where that time went."""
+
+    def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
+        """The best of several under other conditions than those of the search, and other than `confirm`'s."""
 
     def confirm(self, old: Schedule, new: Schedule) -> Gain:
         """How much faster the new one is under conditions that no search has seen."""

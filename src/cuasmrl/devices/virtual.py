@@ -12,9 +12,10 @@ import numpy as np
 
 from cuasmrl.devices.device import Profile
 from cuasmrl.schedule import Schedule
+from cuasmrl.schedule.blocks import control_flow
 from cuasmrl.timing import Model, Reason, Result
 from cuasmrl.timing.code import Int
-from cuasmrl.timing.excerpt import excerpt
+from cuasmrl.timing.excerpt import enough_turns, excerpt
 from cuasmrl.timing.uncertainty import UNIT, Gain, compare, draw
 from cuasmrl.traced import TracedKernel
 
@@ -24,10 +25,14 @@ seeds is larger than most gains, and a search with few seeds finds what none of 
 _FEWEST_SEEDS = 3
 _STEADY = 0.003
 """Relative standard error of the mean over the seeds that is small enough to search with."""
+PICKING_SEEDS = tuple(range(301, 305))
 UNSEEN_SEEDS = tuple(range(501, 509))
 MEMBERS = 16
-_TURNS = 12
-"""With fewer, what stands before and behind a loop weighs far more than in the whole kernel."""
+_PICKING_MEMBERS = 5
+_LEAST_TURNS, _MOST_TURNS = 4, 12
+_LOOPS = 0.75
+"""Share of a replay that loops make up, if that takes no more turns: else what stands before and behind them
+weighs far more than in the whole kernel."""
 _WAVES = 2
 _REMEMBERED = 4
 
@@ -38,7 +43,7 @@ class VirtualTimer:
     def __init__(
         self,
         kernel: TracedKernel,
-        turns: int | None = _TURNS,
+        turns: int | None = None,
         seeds: Sequence[int] | None = None,
         members: int = MEMBERS,
     ) -> None:
@@ -72,9 +77,10 @@ class VirtualTimer:
     @cached_property
     def part(self) -> Model:
         """What is replayed while searching: few turns of each loop."""
-        if self._turns is None:
-            return self.whole
-        return Model(self.kernel.original, excerpt(self.kernel.trace, self._turns), self.kernel.chip)
+        kernel = self.kernel
+        lengths = np.array([len(block) for block in control_flow(kernel.listing)])
+        turns = self._turns or enough_turns(kernel.trace, lengths, _LOOPS, _LEAST_TURNS, _MOST_TURNS)
+        return Model(kernel.original, excerpt(kernel.trace, turns), kernel.chip)
 
     def time(self, schedule: Schedule) -> float:
         return mean(result.cycles for result in self._replays(schedule))
@@ -85,11 +91,23 @@ class VirtualTimer:
         waits[:, Reason.ISSUED] = 0
         return Profile(executions, waits)
 
+    def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
+        """By the gain on the nominal chip and on the middle one of a small ensemble."""
+        if len(candidates) == 1:
+            return candidates[0]
+        members = draw(self.whole.parameters, _PICKING_MEMBERS, seed=1)
+        gains = [compare(self.whole, old, new, PICKING_SEEDS, members, self._blocks) for new in candidates]
+        best = max(range(len(gains)), key=lambda n: gains[n].nominal + gains[n].median)
+        return candidates[best]
+
     def confirm(self, old: Schedule, new: Schedule) -> Gain:
         """All turns of all loops; of a grid that comes to an SM in many waves the first two."""
         members = draw(self.whole.parameters, self.members)
-        blocks = min(self.whole.blocks, _WAVES * self.whole.resident)
-        return compare(self.whole, old, new, UNSEEN_SEEDS, members, blocks)
+        return compare(self.whole, old, new, UNSEEN_SEEDS, members, self._blocks)
+
+    @property
+    def _blocks(self) -> int:
+        return min(self.whole.blocks, _WAVES * self.whole.resident)
 
     def _replays(self, schedule: Schedule) -> list[Result]:
         """One replay of the first wave of blocks per seed; the last few are kept for whoever asks again."""

@@ -10,6 +10,9 @@ from cuasmrl.devices import CandidateError, Timer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.schedule import Schedule
 
+_LATE = 0.6
+"""Share of the best gain that a finalist has at least."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -56,6 +59,7 @@ class Clock:
         self.start = self._measure(original)
         self._times[original.key] = self.start
         self.best, self.best_time = original, self.start
+        self._improvements: list[Schedule] = []
 
     @property
     def is_over(self) -> bool:
@@ -79,9 +83,17 @@ class Clock:
         is_best = time < self.best_time
         if is_best:
             self.best, self.best_time = schedule, time
+            self._improvements.append(schedule)
         if self.listener is not None:
             self.listener(Evaluation(self.spent, schedule.key, time, is_best))
         return time
+
+    def finalists(self, count: int) -> list[Schedule]:
+        """The best schedule and some on the way to it: the last steps of a search may fit its seeds only."""
+        found = self._improvements
+        late = [s for s in found if self.start - self._times[s.key] >= _LATE * (self.start - self.best_time)]
+        stride = max(1, (len(late) - 1) // max(1, count - 1))
+        return late[::-1][::stride][:count]
 
     def has_seen(self, schedule: Schedule) -> bool:
         return schedule.key in self._times

@@ -16,6 +16,7 @@ from cuasmrl.game.scope import Scope
 from cuasmrl.sass import BARRIERS, MAX_STALL, Order, Pipe
 from cuasmrl.sass.opcodes import Space
 from cuasmrl.schedule import Block, Board
+from cuasmrl.schedule.scoreboards import awaited_boards
 from cuasmrl.timing import REASON_NAMES, Reason
 
 Float: TypeAlias = npt.NDArray[np.float32]
@@ -29,6 +30,8 @@ _MEMORY = (
     (Space.GLOBAL, "writes"),
 )
 _REASONS = tuple(reason for reason in Reason if reason not in (Reason.ISSUED, Reason.NO_WARP))
+_ANNOUNCED = (Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.COPY)
+"""Waits that end when a scoreboard falls."""
 _DEEPEST = 4
 _FAR = 64
 """Places and cycles beyond this make no difference."""
@@ -40,7 +43,7 @@ STATIC = (
 )  # fmt: skip
 DYNAMIC = (
     "stall", "yields", "waits", "sets write barrier", "sets read barrier", "reuse", "place in block",
-    "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "share of time",
+    "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "share of time", "awaited",
     *(f"waited: {REASON_NAMES[reason]}" for reason in _REASONS),
 )  # fmt: skip
 COLUMNS = (*STATIC, *DYNAMIC)
@@ -54,6 +57,8 @@ class Features:
         self.scope = scope
         self.anchors = anchors
         self._static = _static(board, scope, profile)
+        self._counted = np.array([sum(1 << k for k in awaited_boards(i, 0)) for i in board.code], np.int64)
+        """Scoreboards that DEPBAR names, as wait bits."""
         self._consumers = {block.number: _consumers(board, block.start, block.end) for block in scope.blocks}
 
     def rows(self, profile: Profile, low: Int, high: Int, last: int) -> Float:
@@ -91,8 +96,23 @@ class Features:
         dynamic[:, 12] = order == last
         waits = profile.waits[here]
         dynamic[:, 13] = np.sqrt((waits.sum(axis=1) + profile.executions[here]) / total)
-        dynamic[:, 14:] = np.sqrt(waits[:, _REASONS] / total)
+        dynamic[:, 14] = np.sqrt(self._awaited(bits, order, waits[:, _ANNOUNCED].sum(axis=1)) / total)
+        dynamic[:, 15:] = np.sqrt(waits[:, _REASONS] / total)
         return rows
+
+    def _awaited(self, bits: Int, order: Int, waits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Cycles that others waited for the scoreboard which each raised last before them.
+
+        Before the first in a loop that is the last one of the turn before.
+        """
+        found = np.zeros(len(order))
+        masks = bits >> 11 | self._counted[order]
+        for k in range(BARRIERS):
+            raising = np.flatnonzero((bits >> 5 & 7 == k) | (bits >> 8 & 7 == k))
+            waiting = np.flatnonzero((masks >> k & 1 == 1) & (waits > 0))
+            if len(raising):
+                np.add.at(found, raising[np.searchsorted(raising, waiting) - 1], waits[waiting])
+        return np.minimum(found, waits.sum())
 
     def _slack(self, number: int, order: Int) -> Int:
         """Cycles by which each could be later, by stall counts, before someone behind it had to move."""

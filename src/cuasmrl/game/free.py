@@ -14,12 +14,13 @@ from gymnasium import spaces
 from cuasmrl.game.clock import BudgetSpentError
 from cuasmrl.game.features import COLUMNS, Features
 from cuasmrl.game.game import Game
-from cuasmrl.game.jumps import NOWHERE, SHIFTS, Bool, Jump, destinations, flips, is_anchor, move_of, reaches
+from cuasmrl.game.jumps import JUMPS, NOWHERE, Bool, destinations, is_anchor, moves_of, reaches
 from cuasmrl.schedule import Schedule
 
 Observation: TypeAlias = npt.NDArray[np.float32]
 
-JUMPS = len(Jump)
+KINDS = len(JUMPS)
+"""Jumps of each row."""
 FAILURE = -1.0
 _SHORTEST_EPISODE = 32
 
@@ -34,10 +35,10 @@ class FreeGame(gym.Env[Observation, np.int64]):
     instruction.
 
     ## Action Space
-    `Discrete(16 n + 1)` for n rows: `16 row + jump`, where a jump is up or down by one, past the next 1, 2,
-    4, 8 or 16 instructions of the tensor or memory pipe or synchronisation, to the top or bottom of its
-    reach, flip the yield hint, flip the reuse flags (`game.jumps.Jump`). The last action stops the episode;
-    it is always legal. `action_masks()` says which are.
+    `Discrete(30 n + 1)` for n rows: `30 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: a drag
+    by 1 to 55 places, to the end of its reach, to where warps wait longest, a group of one opcode by 1, 4 or
+    16 places; and flip the yield hint, flip the reuse flags. The last action stops the episode; it is always
+    legal. `action_masks()` says which are.
 
     ## Observation Space
     `Box(0, 1, (rows, features))`, one row per instruction of the scope in present order, then rows of zeros.
@@ -84,7 +85,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         self.rows = max(rows or 0, scope.rows)
         self.horizon = horizon or max(_SHORTEST_EPISODE, len(scope.movable))
         self.keep_worse = keep_worse
-        self.stop = JUMPS * self.rows
+        self.stop = KINDS * self.rows
         self.action_space = spaces.Discrete(self.stop + 1)
         self.observation_space = spaces.Box(0.0, 1.0, (self.rows, len(COLUMNS)), np.float32)
         self._anchors = is_anchor(board)
@@ -94,7 +95,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         self._schedule = self.game.original
         self._time, self._moves = 0.0, 0
         self._order: list[int] = []
-        self._targets = np.zeros((0, SHIFTS), np.int64)
+        self._targets = np.zeros((0, KINDS), np.int64)
         self._seen: set[bytes] = set()
         self._look(NOWHERE)
 
@@ -131,9 +132,11 @@ class FreeGame(gym.Env[Observation, np.int64]):
 
         The board does not change, but the device is asked, which counts.
         """
-        row, jump = divmod(action, JUMPS)
-        to = int(self._targets[row, jump]) if jump < SHIFTS else NOWHERE
-        if not self.game.play(move_of(self.game.board, self._order[row], Jump(jump), to)):
+        row, kind = divmod(action, KINDS)
+        board, i = self.game.board, self._order[row]
+        block = board.blocks[board.block_of[i]]
+        moves = moves_of(board, block, i, JUMPS[kind], int(self._targets[row, kind]))
+        if not any([self.game.play(move) for move in moves]):
             return None
         schedule = self.game.schedule
         self.game.back_to(self._schedule)
@@ -150,7 +153,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         schedule, time = found
         reward = 100 * (self._time - time) / self.game.clock.start
         if self.keep_worse or reward > 0 or (reward == 0 and schedule.key not in self._seen):
-            i = self._order[action // JUMPS]
+            i = self._order[action // KINDS]
             self.game.back_to(schedule)
             self._schedule, self._time = schedule, time
             self._seen.add(schedule.key)
@@ -164,18 +167,17 @@ class FreeGame(gym.Env[Observation, np.int64]):
         board, blocks = self.game.board, self.game.scope.blocks
         self._order = [i for block in blocks for i in board.order[block.start : block.end]]
         limits = [reaches(board, block) for block in blocks]
+        profile = self.game.clock.timer.profile(self._schedule)
+        waits = profile.waits.sum(axis=1)
         self._targets = np.concatenate([
-            destinations(board, block, self._anchors, low, high)
+            destinations(board, block, low, high, waits[block.start : block.end])
             for block, (low, high) in zip(blocks, limits, strict=True)
         ])  # fmt: skip
         low, high = (np.concatenate(part) for part in zip(*limits, strict=True))
-        here = self._places
-        profile = self.game.clock.timer.profile(self._schedule)
         self._rows = np.zeros((self.rows, len(COLUMNS)), np.float32)
-        self._rows[: len(here)] = self._features.rows(profile, low, high, last)
-        mask = np.zeros((self.rows, JUMPS), bool)
-        mask[: len(here), :SHIFTS] = self._targets != NOWHERE
-        mask[: len(here), SHIFTS:] = np.concatenate([flips(board, block) for block in blocks])
+        self._rows[: len(self._places)] = self._features.rows(profile, low, high, last)
+        mask = np.zeros((self.rows, KINDS), bool)
+        mask[: len(self._places)] = self._targets != NOWHERE
         self._mask = np.append(mask.ravel(), True)
 
     def _info(self) -> dict[str, Any]:

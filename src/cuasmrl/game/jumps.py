@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
 
 import numpy as np
@@ -13,45 +14,61 @@ from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule import Block, Board, Drag, Move, SetReuse, SetYield
 
 Int: TypeAlias = npt.NDArray[np.int64]
+Float: TypeAlias = npt.NDArray[np.float64]
 Bool: TypeAlias = npt.NDArray[np.bool_]
 NOWHERE = -1
 
+DISTANCES = (1, 2, 3, 5, 8, 13, 21, 34, 55)
+"""Of drags: a move by one is often too small to matter, the farthest too large."""
+GROUP_DISTANCES = (1, 4, 16)
+GROUP = 4
+"""Instructions of one opcode that move together."""
+_VIEW = 64
+"""Places to either side in which the longest wait is looked for."""
 
-PAST = (1, 2, 4, 8, 16)
-"""Jumps past this many anchors: a move by one is often too small to matter, the farthest too large."""
 
-
-class Jump(IntEnum):
-    UP = 0
-    UP_PAST_1 = 1
-    """Above the next anchor: an instruction of the tensor or memory pipe, or synchronisation.
-
-    What it depends on comes along, and on the way down what depends on it.
-    """
-    UP_PAST_2 = 2
-    UP_PAST_4 = 3
-    UP_PAST_8 = 4
-    UP_PAST_16 = 5
-    TOP = 6
-    """As far up as dependences allow."""
-    DOWN = 7
-    DOWN_PAST_1 = 8
-    DOWN_PAST_2 = 9
-    DOWN_PAST_4 = 10
-    DOWN_PAST_8 = 11
-    DOWN_PAST_16 = 12
-    BOTTOM = 13
-    YIELD = 14
+class Kind(StrEnum):
+    DRAG = "drag"
+    """By a distance. What it depends on comes along, and on the way down what depends on it."""
+    REACH = "reach"
+    """As far as dependences allow."""
+    WAIT = "wait"
+    """Dragged to where warps wait longest: there it may take a cycle that is lost otherwise."""
+    GROUP = "group"
+    """With the next ones of its opcode, all dragged by the same distance."""
+    YIELD = "yield"
     """Flip the yield hint."""
-    REUSE = 15
+    REUSE = "reuse"
     """Drop the operand-cache flags, or take them up again."""
 
 
-SHIFTS = 14
+@dataclass(frozen=True)
+class Jump:
+    """What can be done with an instruction."""
+
+    kind: Kind
+    by: int = 0
+    """Places, negative upwards; only the sign counts where the kind says how far."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.by:+}" if self.by else str(self.kind)
+
+
+def _directed(sign: int) -> tuple[Jump, ...]:
+    return (
+        *(Jump(Kind.DRAG, sign * by) for by in DISTANCES),
+        Jump(Kind.REACH, sign),
+        Jump(Kind.WAIT, sign),
+        *(Jump(Kind.GROUP, sign * by) for by in GROUP_DISTANCES),
+    )
+
+
+JUMPS = (*_directed(-1), *_directed(1), Jump(Kind.YIELD), Jump(Kind.REUSE))
 
 
 def is_anchor(board: Board) -> Bool:
-    """By instruction: those that others are worth moving past."""
+    """By instruction: those of the tensor or memory pipe, or synchronisation; others are placed by them."""
     return np.array([
         i.order in (Order.MEMORY, Order.SYNC)
         or (i.declaration is not None and i.declaration.pipe in (Pipe.TENSOR, Pipe.MEMORY))
@@ -66,68 +83,80 @@ def reaches(board: Board, block: Block) -> tuple[Int, Int]:
     return low, high
 
 
-def destinations(board: Board, block: Block, anchors: Bool, low: Int, high: Int) -> Int:
-    """Where each shift leads from every place of a block, a column per jump; NOWHERE if it is no move.
+def destinations(board: Board, block: Block, low: Int, high: Int, waits: Float) -> Int:
+    """Where each jump leads from every place of a block, a column per jump; NOWHERE if it is no move.
 
-    A jump that leads to the same place as a shorter one is none. `low` and `high` are the reaches: jumps past
-    anchors may go beyond, but not past what is pinned.
+    `low` and `high` are the reaches of the places, `waits` the cycles that warps waited at them. Drags may go
+    beyond the reach, but not past what is pinned. A flip leads to where it is.
     """
-    order = np.array(board.order[block.start : block.end], np.int64)
+    order = board.order[block.start : block.end]
     here = np.arange(block.start, block.end)
-    places = here[anchors[order]]
-    above = np.searchsorted(places, here) - 1
-    below = np.searchsorted(places, here, side="right")
-    up = [_at(places, above - (count - 1)) for count in PAST]
-    down = [_at(places, below + (count - 1)) for count in PAST]
     pins = np.array([block.start - 1, *(p for p in here if board.fixed[board.order[p]]), block.end])
     floor = pins[np.searchsorted(pins, here) - 1] + 1
     ceiling = pins[np.searchsorted(pins, here, side="right")] - 1
-    found = np.stack([here - 1, *up, low, here + 1, *down, high], axis=1)
-    half = SHIFTS // 2
-    found[:, :half][~_are_new(-found[:, :half], -here, -floor)] = NOWHERE
-    found[:, half:][~_are_new(found[:, half:], here, ceiling)] = NOWHERE
-    found[low == here, Jump.UP] = NOWHERE
-    found[high == here, Jump.DOWN] = NOWHERE
-    found[[board.fixed[i] or i in board.glued for i in order.tolist()]] = NOWHERE
-    return found
+    has_alike = _have_alike(board, order)
+    places = np.concatenate(
+        [_places(-1, here, floor, low, waits, has_alike), _places(1, here, ceiling, high, waits, has_alike)],
+        axis=1,
+    )
+    places[[board.fixed[i] or i in board.glued for i in order]] = NOWHERE
+    flips = np.where(_can_flip(board, order), here[:, None], NOWHERE)
+    return np.concatenate([places, flips], axis=1)
 
 
-def _at(places: Int, index: Int) -> Int:
-    """Places by index; NOWHERE outside."""
-    if not len(places):
-        return np.full(len(index), NOWHERE)
-    is_inside = (index >= 0) & (index < len(places))
-    return np.where(is_inside, places[index.clip(0, len(places) - 1)], NOWHERE)
+def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alike: Bool) -> Int:
+    """The columns of `destinations` in one direction, in the order of `_directed`."""
+    drags = here[:, None] + sign * np.array(DISTANCES)
+    drags[sign * (limit[:, None] - drags) < 0] = NOWHERE
+    drags[reach == here, 0] = NOWHERE
+    farthest = np.where((drags == reach[:, None]).any(axis=1) | (reach == here), NOWHERE, reach)
+    wait = _longest_wait(sign, here, limit, waits)
+    wait[(drags == wait[:, None]).any(axis=1) | (farthest == wait)] = NOWHERE
+    groups = here[:, None] + sign * np.array(GROUP_DISTANCES)
+    groups[~has_alike[:, None] | (sign * (limit[:, None] - groups) < 0)] = NOWHERE
+    return np.concatenate([drags, farthest[:, None], wait[:, None], groups], axis=1)
 
 
-def _are_new(found: Int, here: Int, limit: Int) -> Bool:
-    """Which places are within the limit and in no column before; counted forwards.
+def _longest_wait(sign: int, here: Int, limit: Int, waits: Float) -> Int:
+    """The place in front of the one at which warps wait longest, of those not too far away."""
+    steps = np.arange(1, _VIEW + 1)
+    places = here[:, None] + sign * steps
+    waiting = places + (sign > 0) - here[0]
+    is_inside = (sign * (limit[:, None] - places) >= 0) & (waiting >= 0) & (waiting < len(here))
+    found = np.where(is_inside, waits[waiting.clip(0, len(here) - 1)], 0.0)
+    best = found.argmax(axis=1)
+    rows = np.arange(len(here))
+    return np.where(found[rows, best] > 0, places[rows, best], NOWHERE)
 
-    All columns but the last, which is the end of the reach, go farther from one to the next.
-    """
-    is_inside = (found > here[:, None]) & (found <= limit[:, None])
-    farthest = np.maximum.accumulate(np.where(is_inside, found, here[:, None]), axis=1)
-    is_inside[:, 1:-1] &= found[:, 1:-1] > farthest[:, :-2]
-    is_inside[:, -1] &= ~(is_inside[:, :-1] & (found[:, :-1] == found[:, -1:])).any(axis=1)
-    return is_inside
+
+def _have_alike(board: Board, order: list[int]) -> Bool:
+    """Which places have one of the same opcode behind them."""
+    opcodes = [board.code[i].opcode for i in order]
+    last = {opcode: place for place, opcode in enumerate(opcodes)}
+    return np.array([last[opcode] > place for place, opcode in enumerate(opcodes)])
 
 
-def flips(board: Board, block: Block) -> Bool:
-    """Whether the yield hint and the reuse flags of every place of a block can be flipped, a column each."""
-    window = board.order[block.start : block.end]
-    found = np.zeros((len(block), 2), bool)
+def _can_flip(board: Board, order: list[int]) -> Bool:
+    """Whether the yield hint and the reuse flags of every place can be flipped, a column each."""
     if board.is_opaque:
-        return found
-    for k, i in enumerate(window):
-        found[k, 0] = 0 < board.stall[i] <= LONGEST_STALL_WITHOUT_YIELD and not board.fixed[i]
-        found[k, 1] = board.code[i].control.reuse != 0
-    return found
+        return np.zeros((len(order), 2), bool)
+    return np.array([
+        [0 < board.stall[i] <= LONGEST_STALL_WITHOUT_YIELD and not board.fixed[i], board.code[i].control.reuse != 0]
+        for i in order
+    ])  # fmt: skip
 
 
-def move_of(board: Board, i: int, jump: Jump, to: int) -> Move:
-    """The move that a jump stands for."""
-    if jump is Jump.YIELD:
-        return SetYield(i, not board.yields[i])
-    if jump is Jump.REUSE:
-        return SetReuse(i, not board.keeps_reuse[i])
-    return Drag(i, to)
+def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Move]:
+    """The moves that a jump of an instruction stands for."""
+    if jump.kind is Kind.YIELD:
+        return [SetYield(i, not board.yields[i])]
+    if jump.kind is Kind.REUSE:
+        return [SetReuse(i, not board.keeps_reuse[i])]
+    if jump.kind is not Kind.GROUP:
+        return [Drag(i, to)]
+    opcode = board.code[i].opcode
+    behind = board.order[board.position[i] : block.end]
+    alike = [j for j in behind if board.code[j].opcode == opcode][:GROUP]
+    # Whoever goes first must not run into the others of the group.
+    alike = alike if jump.by < 0 else alike[::-1]
+    return [Drag(j, min(board.position[j] + jump.by, block.end - 1)) for j in alike]

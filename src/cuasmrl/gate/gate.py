@@ -19,7 +19,7 @@ from cuasmrl.gate.results import compare_results
 from cuasmrl.gate.verdict import Check, Outcome, Verdict, in_words
 from cuasmrl.launch import Launch
 from cuasmrl.schedule import Schedule
-from cuasmrl.simulate import traced_blocks
+from cuasmrl.timing import trace_share
 from cuasmrl.timing.uncertainty import Gain, measure
 from cuasmrl.traced import TracedKernel
 
@@ -173,8 +173,7 @@ def _work(emulator: Emulator, problem: Problem) -> int:
 
 
 def _traced_again(kernel: TracedKernel, problem: Problem) -> TracedKernel:
-    emulator, launch = _emulator(kernel), problem.launch(TRACED_SEED)
-    trace = emulator.trace(launch, blocks=traced_blocks(launch, emulator, kernel.chip))
+    trace = trace_share(problem.launch(TRACED_SEED), _emulator(kernel))
     return replace(kernel, sizes=problem.sizes, trace=trace)
 
 

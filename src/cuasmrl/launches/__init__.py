@@ -3,6 +3,17 @@
 from cuasmrl.launches.description import describe
 from cuasmrl.launches.fields import parse
 from cuasmrl.launches.record import Buffer, Bytes, LaunchRecord, SameAs, Scalar
-from cuasmrl.launches.storage import load, save
+from cuasmrl.launches.storage import as_json, load, save
 
-__all__ = ["Buffer", "Bytes", "LaunchRecord", "SameAs", "Scalar", "describe", "load", "parse", "save"]
+__all__ = [
+    "Buffer",
+    "Bytes",
+    "LaunchRecord",
+    "SameAs",
+    "Scalar",
+    "as_json",
+    "describe",
+    "load",
+    "parse",
+    "save",
+]

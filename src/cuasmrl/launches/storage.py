@@ -29,11 +29,19 @@ def load(path: str | Path) -> LaunchRecord:
 
 def save(path: str | Path, record: LaunchRecord) -> None:
     """An argument a line, so that people can read and edit it."""
-    head = {"format": FORMAT, "kernel": record.kernel, "grid": record.grid, "block": record.block,
-            "shared_bytes": record.shared_bytes, "seed": record.seed}  # fmt: skip
-    lines = [f' "{name}": {json.dumps(value)},' for name, value in head.items() if value is not None]
-    arguments = ",\n".join(f"  {json.dumps(_fields(entry))}" for entry in record.arguments)
+    head = as_json(record)
+    entries = head.pop("arguments")
+    lines = [f' "{name}": {json.dumps(value)},' for name, value in head.items()]
+    arguments = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
     write_text(path, "\n".join(["{", *lines, ' "arguments": [', arguments, " ]", "}\n"]))
+
+
+def as_json(record: LaunchRecord) -> dict[str, Any]:
+    """What a launch file holds, as `parse` reads it."""
+    head = {"format": FORMAT, "kernel": record.kernel, "grid": list(record.grid), "block": list(record.block),
+            "shared_bytes": record.shared_bytes, "seed": record.seed}  # fmt: skip
+    known = {name: value for name, value in head.items() if value is not None}
+    return {**known, "arguments": [_fields(entry) for entry in record.arguments]}
 
 
 def _fields(entry: Entry) -> dict[str, Any] | None:
@@ -44,7 +52,13 @@ def _fields(entry: Entry) -> dict[str, Any] | None:
         case Buffer():
             settings = {key: _shown(value) for key, value in entry.settings.items()}
             values = {"values": [_shown(v) for v in entry.values]} if entry.fill == "values" else {}
-            what = {"dtype": entry.dtype, "shape": entry.shape, "fill": entry.fill, **settings, **values}
+            what = {
+                "dtype": entry.dtype,
+                "shape": list(entry.shape),
+                "fill": entry.fill,
+                **settings,
+                **values,
+            }
             return {**name, **what}
         case Scalar():
             return {**name, "dtype": entry.dtype, "value": _shown(entry.value)}

@@ -1,11 +1,17 @@
-"""Which config of a workload to play on: as an autotuner would, the one with the fewest modelled cycles."""
+"""Which config of a workload to play on.
+
+An autotuner takes the config that is fastest as compiled. Configs that come near it may leave more to a
+schedule, so a short game on each of them can lead to a better choice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from cuasmrl.agents import Agent, match
 from cuasmrl.chips import Chip
+from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.timing.uncertainty import measure
 from cuasmrl.traced import TracedKernel, trace_workload
@@ -13,6 +19,8 @@ from cuasmrl.workloads import Workload
 from cuasmrl.workloads.model import Sizes
 
 _SEEDS = (0, 1, 2)
+_NEAR = 1.2
+"""Times the cycles of the fastest config: slower ones than that are not tried in play."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +32,70 @@ class Candidate:
     """Modelled cycles as compiled; None if it cannot be timed."""
     problem: str = ""
     """Why it cannot."""
+    played: float | None = None
+    """Modelled cycles that a short game suggests; None if none was played."""
 
 
 def choose_config(
-    workload: Workload, chip: Chip, sizes: Sizes, advance: Callable[[int, int], None]
+    workload: Workload,
+    chip: Chip,
+    sizes: Sizes,
+    advance: Callable[[int, int], None],
+    trial: tuple[Agent, int, int] | None = None,
 ) -> tuple[TracedKernel, tuple[Candidate, ...]]:
-    """Trace and time every config that the chip can run; the fastest, and what was found of each."""
-    best: tuple[float, TracedKernel] | None = None
-    candidates = []
+    """Trace and time every config that the chip can run; the fastest, and what was found of each.
+
+    With a trial (agent, budget, seed) that agent plays on all configs near the fastest, and the one that it
+    makes fastest is taken.
+    """
+    kernels: dict[str, TracedKernel] = {}
+    candidates: dict[str, Candidate] = {}
     for done, config in enumerate(workload.configs):
         advance(done, len(workload.configs))
         try:
             kernel = trace_workload(workload, config, chip, sizes)
             cycles = measure(kernel.model, kernel.original, _SEEDS).value
         except CuasmrlError as error:
-            candidates.append(Candidate(config.name, None, str(error)))
+            candidates[config.name] = Candidate(config.name, None, str(error))
             continue
-        candidates.append(Candidate(config.name, cycles))
-        if best is None or cycles < best[0]:
-            best = cycles, kernel
+        candidates[config.name] = Candidate(config.name, cycles)
+        kernels[config.name] = kernel
     advance(len(workload.configs), len(workload.configs))
-    if best is None:
-        raise CuasmrlError(
-            f"no config of {workload.name} can be timed on {chip.key}; the first: {candidates[0].problem}"
-        )
-    return best[1], tuple(candidates)
+    if not kernels:
+        problem = next(iter(candidates.values())).problem
+        raise CuasmrlError(f"no config of {workload.name} can be timed on {chip.key}; the first: {problem}")
+    if trial is not None:
+        _try(kernels, candidates, trial, advance)
+    best = min(kernels, key=lambda name: _reached(candidates[name]))
+    return kernels[best], tuple(candidates.values())
+
+
+def fastest(candidates: tuple[Candidate, ...]) -> Candidate:
+    """As compiled: what an autotuner takes."""
+    return min(candidates, key=lambda candidate: candidate.cycles or float("inf"))
+
+
+def _try(
+    kernels: dict[str, TracedKernel],
+    candidates: dict[str, Candidate],
+    trial: tuple[Agent, int, int],
+    advance: Callable[[int, int], None],
+) -> None:
+    agent, budget, seed = trial
+    limit = _NEAR * (fastest(tuple(candidates.values())).cycles or 0.0)
+    near = [name for name in kernels if (candidates[name].cycles or limit) <= limit]
+    for done, name in enumerate(near):
+        advance(done, len(near))
+        kernel, cycles = kernels[name], candidates[name].cycles
+        try:
+            clock = match(agent, kernel.listing, VirtualTimer(kernel), budget, seed)
+        except CuasmrlError:
+            # Nothing in it may move: it stays as it was compiled.
+            continue
+        assert cycles is not None
+        candidates[name] = replace(candidates[name], played=cycles / (1 + clock.gain))
+    advance(len(near), len(near))
+
+
+def _reached(candidate: Candidate) -> float:
+    return candidate.played or candidate.cycles or float("inf")

@@ -31,12 +31,16 @@ class Request:
     """Of a workload, where they are not the default ones."""
     launch: str | None = None
     """Path of a cubin's launch file."""
+    other_launches: tuple[str, ...] = ()
+    """More launch files of the same kernel: results are compared and the gain confirmed there too."""
     kernel: str | None = None
     """Of a cubin that holds several."""
     device: str | None = None
     agent: str = field(default_factory=default_agent)
     budget: int = DEFAULT_BUDGET
     seed: int = 0
+    trial: int = 0
+    """Evaluations to play on each config that comes near the fastest, before one is chosen."""
 
     @property
     def is_cubin(self) -> bool:
@@ -48,6 +52,10 @@ class Request:
             raise CuasmrlError(
                 f"a budget of {self.budget} evaluations leaves nothing to play with; give at least 1"
             )
+        if self.trial < 0:
+            raise CuasmrlError(f"a trial of {self.trial} evaluations is none; give 0 for no trial")
+        if self.trial and (self.is_cubin or self.config is not None):
+            raise CuasmrlError("--trial chooses among the configs of a workload, and there is no choice here")
         if self.is_cubin and (self.config is not None or self.sizes):
             raise CuasmrlError("--config and --set belong to workloads; the launch file says it for a cubin")
         if self.is_cubin and self.launch is None:
@@ -67,6 +75,7 @@ class Request:
             "config": source.get("config"),
             "sizes": source.get("sizes", {}),
             "launch": source.get("launch"),
+            "other_launches": tuple(source.get("other_launches", ())),
             "kernel": run.kernel if "cubin" in source else None,
             "device": run.device,
             "agent": run.agent,

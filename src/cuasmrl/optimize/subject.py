@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cuasmrl import launches, workloads
+from cuasmrl.agents import AGENTS
 from cuasmrl.chips import chip_of_arch
 from cuasmrl.cubin import Cubin
 from cuasmrl.devices import chip_of_device
@@ -54,15 +55,30 @@ def _of_cubin(request: Request) -> Subject:
     cubin, record = Cubin.load(request.source), launches.load(request.launch)
     device = request.device or f"virtual:{chip_of_arch(cubin.arch).key}"
     kernel = trace_cubin(cubin, record, request.kernel, chip_of_device(device))
+    source: dict[str, Any] = {"cubin": _absolute(request.source), "launch": _absolute(request.launch)}
+    if request.other_launches:
+        source["other_launches"] = [_absolute(path) for path in request.other_launches]
+    files = (request.launch, *request.other_launches)
+    digests = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in files]
     return Subject(
         kernel,
-        problems_of_record(record, kernel.listing.kernel),
+        _problems(record, [launches.load(path) for path in request.other_launches], kernel),
         device,
-        {"cubin": str(Path(request.source).resolve()), "launch": str(Path(request.launch).resolve())},
-        f"launch file {hashlib.sha256(Path(request.launch).read_bytes()).hexdigest()}",
+        source,
+        f"launch file {' '.join(digests)}",
         None,
         record,
     )
+
+
+def _problems(record: LaunchRecord, others: Sequence[LaunchRecord], kernel: TracedKernel) -> Problems:
+    """Every launch that is known of the kernel; the first is the one it is optimised for."""
+    main, *more = (problems_of_record(one, kernel.listing.kernel).main for one in (record, *others))
+    return Problems(main, tuple(more), tuple(more))
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).resolve())
 
 
 def _of_workload(request: Request, advance: Callable[[int, int], None]) -> Subject:
@@ -72,7 +88,8 @@ def _of_workload(request: Request, advance: Callable[[int, int], None]) -> Subje
     chip = chip_of_device(device)
     candidates: tuple[Candidate, ...] = ()
     if request.config is None:
-        kernel, candidates = choose_config(workload, chip, sizes, advance)
+        trial = (AGENTS.named(request.agent), request.trial, request.seed) if request.trial else None
+        kernel, candidates = choose_config(workload, chip, sizes, advance, trial)
     else:
         kernel = trace_workload(workload, workload.config(request.config), chip, sizes)
     config = workload.config(kernel.config)

@@ -140,7 +140,7 @@ def awaited_boards(instruction: Instruction, wait_mask: int) -> set[int]:
 
 
 def awaited_setters(blocks: Sequence[Block], code: Sequence[Instruction]) -> dict[int, tuple[int, ...]]:
-    """For each waiting instruction, the earlier ones of its block that raised what it waits for."""
+    """For each waiting instruction, those of its block that raised what it waits for since the last wait."""
     found = {}
     for block in blocks:
         setters: dict[int, list[int]] = {k: [] for k in range(BARRIERS)}
@@ -148,6 +148,9 @@ def awaited_setters(blocks: Sequence[Block], code: Sequence[Instruction]) -> dic
             boards = awaited_boards(instruction, instruction.control.wait_mask)
             if boards:
                 found[instruction.index] = tuple(s for k in boards for s in setters[k])
+            for k in boards:
+                if instruction.depbar is None or instruction.depbar[0] != k or not instruction.depbar[1]:
+                    setters[k].clear()
             for k in raised_boards(instruction.control):
                 setters[k].append(instruction.index)
     return found

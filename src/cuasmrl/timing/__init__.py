@@ -6,10 +6,12 @@ from cuasmrl.timing.model import Model, Occupancy, Result, occupancy
 from cuasmrl.timing.parameters import Certainty, Parameters, load_parameters
 from cuasmrl.timing.records import REASON_NAMES, Reason, Unit
 from cuasmrl.timing.sanitizer import Finding, hazards_of, sanitize
+from cuasmrl.timing.share import trace_share, traced_blocks
 from cuasmrl.timing.slack import Readers, Slack, readers_of, slack_of
 
 __all__ = [
     "REASON_NAMES", "Bound", "Certainty", "Counterfactual", "Finding", "Model", "Occupancy",
     "Parameters", "Readers", "Reason", "Result", "Slack", "Unit", "bounds_of", "counterfactuals_of",
     "hazards_of", "load_parameters", "occupancy", "readers_of", "sanitize", "slack_of",
+    "trace_share", "traced_blocks",
 ]  # fmt: skip

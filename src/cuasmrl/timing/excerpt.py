@@ -7,6 +7,7 @@ excerpt is for comparing schedules while searching; what is claimed in the end c
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,25 @@ def excerpt(trace: Trace, turns: int) -> Trace:
         access_base=trace.access_base[stays],
         access_pattern=trace.access_pattern[stays],
     )
+
+
+def enough_turns(trace: Trace, lengths: npt.NDArray[np.int64], share: float, least: int, most: int) -> int:
+    """The fewest turns with which loops still make up this share of what a warp executes.
+
+    `lengths` are the instructions of each block.
+    """
+    count = len(trace.path_start) - 1
+    paths = [trace.path_blocks[trace.path_start[k] : trace.path_start[k + 1]] for k in range(count)]
+
+    def executed(turns: int) -> int:
+        return sum(int(lengths[path[kept_visits(path, turns)]].sum()) for path in paths)
+
+    few, more = executed(least), executed(2 * least)
+    in_a_turn = (more - few) / least
+    if not in_a_turn:
+        return least
+    outside = few - least * in_a_turn
+    return min(most, max(least, ceil(share / (1 - share) * outside / in_a_turn)))
 
 
 def kept_visits(path: Path, turns: int) -> Kept:

@@ -32,14 +32,20 @@ _DESCRIPTOR = "tensordesc"
 
 def marshal(signature: Mapping[Any, Any], values: Sequence[Any], kernel: str) -> tuple[Argument, ...]:
     """The kernel's parameters, in order, from Triton's signature and the values it was called with."""
+    return tuple(
+        by_type(type_, value, f"Argument {name} of {kernel}")
+        for name, type_, value in parameters_of(signature, values, kernel)
+    )
+
+
+def parameters_of(
+    signature: Mapping[Any, Any], values: Sequence[Any], kernel: str
+) -> Iterator[tuple[str, str, Any]]:
+    """Name, Triton's type and value of each parameter; constants have none, tuples have several."""
     if len(signature) != len(values):
         raise CuasmrlError(f"{kernel} takes {len(signature)} arguments, {len(values)} were given.")
-    named = zip(signature, signature.values(), values, strict=True)
-    return tuple(
-        _argument(type_, value, f"Argument {name} of {kernel}")
-        for label, declared, given in named
-        for name, type_, value in _flat(str(label), declared, given)
-    )
+    for label, declared, given in zip(signature, signature.values(), values, strict=True):
+        yield from _flat(str(label), declared, given)
 
 
 def _flat(name: str, type_: Any, value: Any) -> Iterator[tuple[str, str, Any]]:
@@ -66,7 +72,8 @@ def _descriptor(name: str, type_: str, value: Any) -> Iterator[tuple[str, str, A
         yield name, "i32" if place < rank else "i64", size
 
 
-def _argument(type_: str, value: Any, what: str) -> Argument:
+def by_type(type_: str, value: Any, what: str) -> Argument:
+    """A value as a parameter of one of Triton's types."""
     if type_.startswith("*"):
         return _pointer(value, what)
     if type_ in _BOOLEANS:

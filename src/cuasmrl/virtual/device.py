@@ -27,13 +27,16 @@ class Emulation(Protocol):
 
     def run(self, launch: Launch) -> Result: ...
 
+    def cycles(self, launch: Launch) -> float:
+        """Modelled cycles; the launch leaves nothing behind in memory."""
+        ...
+
 
 def make_emulator(cubin: Cubin, kernel: str, chip: Chip) -> Emulation:
     """The one place that knows which emulator runs the kernels."""
-    from cuasmrl.emulator import Emulator
+    from cuasmrl.virtual.modelled import ModelledKernel
 
-    emulator: Emulation = Emulator(cubin, kernel, chip)
-    return emulator
+    return ModelledKernel(cubin, kernel, chip)
 
 
 @dataclass(frozen=True, eq=False)

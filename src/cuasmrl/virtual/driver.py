@@ -14,7 +14,7 @@ from cuasmrl.chips import WARP_THREADS, Chip
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.launch import Argument, Launch, argument_bytes
 from cuasmrl.virtual.arguments import marshal
-from cuasmrl.virtual.benchmark import Clock, benchmark, milliseconds
+from cuasmrl.virtual.benchmark import Clock, benchmark
 from cuasmrl.virtual.device import Function, Launched, OnLaunch, Utils, device_number
 from cuasmrl.virtual.memory import zeros
 
@@ -30,8 +30,7 @@ class VirtualDriver(CudaDriver):  # type: ignore[misc]
         self.on_launch = on_launch
         self.beneath = beneath
         """The driver to go back to; None if Triton had not chosen one yet."""
-        self.elapsed = 0.0
-        """Cost of all launches so far, see `cuasmrl.virtual.benchmark`."""
+        self.clock = Clock(device_number(chip), chip.clock_khz)
         self.utils = Utils(chip, beneath)
         self.launcher_cls = Launcher
         self.get_device_capability = self.utils.get_device_capability
@@ -52,7 +51,7 @@ class VirtualDriver(CudaDriver):  # type: ignore[misc]
         return torch.device("cpu")
 
     def get_device_interface(self) -> Clock:
-        return Clock(lambda: self.elapsed, device_number(self.chip))
+        return self.clock
 
     def get_benchmarker(self) -> Callable[..., float | list[float]]:
         return benchmark
@@ -61,7 +60,8 @@ class VirtualDriver(CudaDriver):  # type: ignore[misc]
         """The emulator has no caches."""
 
     def clear_cache(self, cache: Any) -> None:
-        """The emulator has no caches."""
+        """The emulator has no caches, but those who measure call this before each repetition."""
+        self.clock.rest()
 
     def run(self, function: Function, launch: Launch) -> None:
         if function.chip != self.chip:
@@ -69,8 +69,11 @@ class VirtualDriver(CudaDriver):  # type: ignore[misc]
                 f"{function.kernel.name} was loaded on {function.chip.name} and {self.chip.name} is active; "
                 "launch it through its Triton function, which compiles it for the active chip."
             )
+        if self.clock.is_watched:
+            self.clock.advance(function.emulator.cycles(launch))
+        if self.clock.only_times:
+            return
         result = function.emulator.run(launch)
-        self.elapsed += milliseconds(result)
         if self.on_launch is not None:
             self.on_launch(Launched(self.chip, function.cubin, function.kernel.name, launch, result))
 

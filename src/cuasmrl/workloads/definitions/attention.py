@@ -72,7 +72,10 @@ def flash_config(m: int, n: int, warps: int, stages: int, *, causal: bool) -> Co
 
 
 def flash(name: str, title: str, *, causal: bool) -> Workload:
-    tiles = ((64, 64, 4, 3), (32, 32, 2, 2), (64, 32, 4, 4), (128, 64, 4, 2), (128, 64, 8, 3))
+    tiles = (
+        *((64, 64, 4, 3), (32, 32, 2, 2), (64, 32, 4, 4)),
+        *((128, 64, 4, 2), (128, 64, 8, 3), (64, 128, 4, 3)),
+    )
     return Workload(
         name=name,
         title=title,

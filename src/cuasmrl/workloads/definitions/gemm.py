@@ -76,6 +76,9 @@ GEMM_LEAKY_RELU = Workload(
         tile(128, 64, 64, 4, 3, GROUP_M=8),
         tile(128, 128, 32, 4, 3, GROUP_M=8),
         tile(128, 256, 64, 8, 3, GROUP_M=8),
+        tile(64, 64, 64, 4, 4, GROUP_M=8),
+        tile(32, 64, 32, 2, 5, GROUP_M=8),
+        tile(128, 128, 64, 8, 3, GROUP_M=8),
     ),
     sizes={"M": 512, "N": 512, "K": 2048},
     shapes=(
@@ -127,6 +130,9 @@ BMM = Workload(
         tile(32, 64, 32, 2, 2, GROUP_M=8),
         tile(64, 128, 64, 4, 3, GROUP_M=8),
         tile(128, 128, 32, 8, 4, GROUP_M=8),
+        tile(64, 64, 64, 4, 3, GROUP_M=8),
+        tile(128, 128, 32, 4, 4, GROUP_M=8),
+        tile(128, 128, 64, 8, 3, GROUP_M=8),
     ),
     sizes={"B": 4, "M": 512, "N": 512, "K": 2048},
     shapes=(
@@ -188,6 +194,8 @@ FUSED_FF = Workload(
         tile(64, 64, 32, 4, 3, products=2),
         tile(128, 64, 32, 4, 3, products=2),
         tile(128, 128, 64, 8, 3, products=2),
+        tile(64, 64, 64, 4, 3, products=2),
+        tile(32, 64, 64, 4, 3, products=2),
     ),
     sizes={"M": 512, "N": 512, "K": 2048},
     shapes=(

@@ -1,0 +1,131 @@
+"""What policies learn from: moves and their worth, episodes that begin at the best, a memory of all tried."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from cuasmrl.game import FreeGame
+
+Float: TypeAlias = npt.NDArray[np.float32]
+Int: TypeAlias = npt.NDArray[np.int64]
+
+UNIT = 0.05
+"""A gain in percent that counts as much; larger ones grow like the logarithm, up to one percent."""
+SHARPNESS = 1.5
+"""A policy prefers a move by the odds that it helps to this power: there are thousands of poor ones."""
+_TELLING = 8.0
+"""How much more often a position is looked back at if a move helped there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Some positions of one kernel, and the moves that were tried in them with their gains in percent."""
+
+    seen: Float
+    of: Int
+    """The position of each move."""
+    actions: Int
+    gains: Float
+
+
+def worth_loss(network: nn.Module, trials: Trials) -> torch.Tensor:
+    """Cross entropy between the odds that a policy gives to moves and what they were worth, from 0 to 1."""
+    logits = network(torch.from_numpy(trials.seen))[0][trials.of, trials.actions] / SHARPNESS
+    gains = torch.from_numpy(trials.gains).clamp(0, 1)
+    return binary_cross_entropy_with_logits(logits, torch.log1p(gains / UNIT) / math.log1p(1 / UNIT))
+
+
+class Lessons(gym.Wrapper[Any, Any, Any, Any]):
+    """What is learnt from: episodes that begin at the best schedule so far, scaled rewards, and a memory.
+
+    Starting at the best makes far schedules reachable; when nothing helps for long, a few random moves lead
+    away from it. Most gains are small and a few large: without the logarithm one lucky move would drown all
+    others in an update.
+    """
+
+    def __init__(self, game: FreeGame, unit: float, patience: int, aside: int, seed: int) -> None:
+        super().__init__(game)
+        self.game = game
+        self.unit = unit
+        self.patience = patience
+        self.aside = aside
+        self.rng = np.random.default_rng(seed)
+        self.memory = Memory(seed)
+        self._last_gain = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        clock = self.game.game.clock
+        found = self.env.reset(seed=seed, options={"schedule": clock.best} | (options or {}))
+        if clock.spent - self._last_gain >= self.patience:
+            self._last_gain = clock.spent
+            found = self._step_aside() or found
+        self.memory.see(found[0])
+        return found
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        clock = self.game.game.clock
+        seen, reward, terminated, truncated, info = self.env.step(action)
+        gain = float(reward)
+        if action != self.game.stop:
+            self.memory.note(int(action), gain)
+        self.memory.see(seen)
+        if gain > 0:
+            self._last_gain = clock.spent
+        truncated |= clock.spent - self._last_gain >= self.patience
+        scaled = math.copysign(math.log1p(abs(gain) / self.unit), gain)
+        return seen, scaled, terminated, truncated, info
+
+    def _step_aside(self) -> tuple[Any, Any] | None:
+        """A few random moves away from where the game stands, for better or worse."""
+        found = None
+        for _ in range(self.aside):
+            legal = np.flatnonzero(self.game.action_masks()[:-1])
+            if not len(legal) or self.game.game.clock.is_over:
+                break
+            there = self.game.peek(int(self.rng.choice(legal)))
+            if there is not None and math.isfinite(there[1]):
+                found = self.game.reset(options={"schedule": there[0]})
+        return found
+
+
+class Memory:
+    """Every move that was tried on this kernel, and its gain in percent."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.seen: list[npt.NDArray[np.float32]] = []
+        self.actions: list[list[int]] = []
+        self.gains: list[list[float]] = []
+
+    def see(self, rows: npt.NDArray[np.float32]) -> None:
+        """The position of the moves to come."""
+        if not self.seen or not np.array_equal(rows, self.seen[-1]):
+            self.seen.append(rows)
+            self.actions.append([])
+            self.gains.append([])
+
+    def note(self, action: int, gain: float) -> None:
+        self.actions[-1].append(action)
+        self.gains[-1].append(gain)
+
+    def some(self, count: int) -> Trials:
+        """Positions drawn at random, those where a move helped more often."""
+        tried = [k for k, actions in enumerate(self.actions) if actions]
+        weights = np.array([_TELLING if max(self.gains[k]) > 0 else 1.0 for k in tried])
+        size = min(count, len(tried))
+        chosen = self.rng.choice(tried, size, False, weights / weights.sum()).tolist()
+        return Trials(
+            np.stack([self.seen[k] for k in chosen]),
+            np.repeat(np.arange(size), [len(self.actions[k]) for k in chosen]),
+            np.concatenate([self.actions[k] for k in chosen]),
+            np.concatenate([self.gains[k] for k in chosen]).astype(np.float32),
+        )

@@ -1,0 +1,173 @@
+"""What deployment costs: a lookup at each compile, a launch, and a shim in front of ptxas."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.table import Table
+
+from cuasmrl import workloads
+from cuasmrl.cubin import Cubin
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.integrations.shim.folders import script
+from cuasmrl.integrations.shim.tools import bundled
+from cuasmrl.integrations.triton.cost import measure_launches
+from cuasmrl.sass import disassemble
+from cuasmrl.schedule import Board
+from cuasmrl.store import LOCATION, Entry, Store, deploy
+
+ARCH = 80
+_LOOKUPS = 50
+_COMPILES = 25
+_CHAINS, _LINKS = 32, 24
+_NO_MEASUREMENT = {"device": "none", "unit": "none", "original": 1, "optimised": 1, "interval": [0, 0]}
+
+
+@dataclass(frozen=True)
+class DeployFigures:
+    what: str
+    on: str
+    before: float
+    """Without cuasmrl, in `unit`."""
+    added: float
+    """Median of what it takes more."""
+    worst: float
+    """The 95th of 100 of that."""
+    unit: str
+    reach: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def deploying(progress: Callable[[int, int], None]) -> list[DeployFigures]:
+    parts = (_lookups, _launches, _shim)
+    figures = []
+    for done, part in enumerate(parts, 1):
+        figures += part()
+        progress(done, len(parts))
+    return figures
+
+
+def _lookups() -> list[DeployFigures]:
+    """On the largest kernel of the published workloads."""
+    built = [
+        (f"{workload.name} {config.name}", workload.build(config, ARCH).cubin)
+        for workload in workloads.all() if workload.published
+        for config in workload.configs if workload.supports(config, ARCH) is None
+    ]  # fmt: skip
+    name, cubin = max(built, key=lambda entry: len(entry[1]))
+    on = f"{name}, {len(Cubin.parse(cubin, name).kernel().words):,} instructions"
+    with TemporaryDirectory(prefix="cuasmrl-") as place:
+        store = Store(Path(place))
+        missed = [_milliseconds(lambda: deploy(cubin, store)) for _ in range(_LOOKUPS)]
+        store.put(_entry(cubin))
+        found = [_milliseconds(lambda: deploy(cubin, store)) for _ in range(_LOOKUPS)]
+        if not deploy(cubin, store).used:
+            raise CuasmrlError("the store does not give what was just put in, so nothing was measured")
+    return [
+        DeployFigures(f"lookup, {what}", on, 0.0, statistics.median(times), _worst(times), "ms", "5 ms")
+        for what, times in (("nothing stored", missed), ("stored", found))
+    ]
+
+
+def _launches() -> list[DeployFigures]:
+    cost = measure_launches()
+    return [DeployFigures("launch", "softmax", cost.without, cost.added, cost.added, "us", "not measurable")]
+
+
+def _shim() -> list[DeployFigures]:
+    """In turns, so that whatever else the machine does meets all of them."""
+    real = bundled("ptxas")
+    if real is None:
+        raise CuasmrlError("the shim is measured in front of Triton's ptxas; pip install 'cuasmrl[triton]'")
+    with TemporaryDirectory(prefix="cuasmrl-") as place:
+        source, output, shim = (Path(place) / name for name in ("kernel.ptx", "kernel.cubin", "ptxas"))
+        source.write_text(_ptx(), encoding="utf-8")
+        shim.write_text(script(shim, str(real)), encoding="utf-8")
+        shim.chmod(0o755)
+        arguments = [f"--gpu-name=sm_{ARCH}", str(source), "-o", str(output)]
+        empty, filled = Path(place) / "empty", Path(place) / "filled"
+        subprocess.run([real, *arguments], check=True)
+        plain = output.read_bytes()
+        entry = Store(filled).put(_entry(plain))
+        rounds = [
+            [
+                _compile(tool, arguments, store)
+                for tool, store in ((real, empty), (shim, empty), (shim, filled))
+            ]
+            for _ in range(_COMPILES)
+        ]
+        if output.read_bytes() != entry.optimised:
+            raise CuasmrlError("the shim does not give what was just stored, so nothing was measured")
+    before = statistics.median(alone for alone, _, _ in rounds)
+    figures = []
+    for what, column in (("nothing stored", 1), ("stored", 2)):
+        added = [times[column] - times[0] for times in rounds]
+        on = f"a kernel of {_CHAINS * _LINKS:,} products"
+        figures.append(
+            DeployFigures(
+                f"shim, {what}", on, before, statistics.median(added), _worst(added), "ms", "100 ms"
+            )
+        )
+    return figures
+
+
+def _compile(tool: Path, arguments: list[str], store: Path) -> float:
+    environment: Mapping[str, str] = {**os.environ, LOCATION: str(store)}
+    return _milliseconds(lambda: subprocess.run([tool, *arguments], check=True, env=environment))
+
+
+def _entry(cubin: bytes) -> Entry:
+    """The smallest change that there is: one swap."""
+    original = Cubin.parse(cubin, "a kernel to be deployed")
+    board = Board(disassemble(original)[original.kernel().name])
+    board.swap(board.legal_swaps()[0])
+    return Entry.of(cubin, board.schedule().apply(original).data, _NO_MEASUREMENT)
+
+
+def _ptx() -> str:
+    """Chains of dependent products, with enough of them for ptxas to have something to do."""
+    lines = [f"ld.global.f32 %f{i}, [%d2+{4 * i}];" for i in range(_CHAINS)]
+    for _ in range(_LINKS):
+        lines += [f"fma.rn.f32 %f{i}, %f{i}, %f{(7 * i + 3) % _CHAINS}, %f{i};" for i in range(_CHAINS)]
+    lines += [f"st.global.f32 [%d1+{4 * i}], %f{i};" for i in range(_CHAINS)]
+    body = "\n    ".join(lines)
+    return (
+        f".version 8.0\n.target sm_{ARCH}\n.address_size 64\n"
+        ".visible .entry chains(.param .u64 to, .param .u64 from)\n{\n"
+        f"    .reg .f32 %f<{_CHAINS}>;\n    .reg .b64 %d<3>;\n"
+        f"    ld.param.u64 %d1, [to];\n    ld.param.u64 %d2, [from];\n    {body}\n    ret;\n}}\n"
+    )
+
+
+def _milliseconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return 1000 * (time.perf_counter() - start)
+
+
+def _worst(times: list[float]) -> float:
+    return statistics.quantiles(times, n=20)[-1]
+
+
+def deploy_table(figures: list[DeployFigures]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("what", "on"):
+        table.add_column(column)
+    for column in ("without", "added", "95 % below", "allowed"):
+        table.add_column(column, justify="right")
+    for f in figures:
+        table.add_row(
+            f.what, f.on, f"{f.before:.1f} {f.unit}", f"{f.added:.2f} {f.unit}",
+            f"{f.worst:.2f} {f.unit}", f.reach,
+        )  # fmt: skip
+    return table

@@ -1,0 +1,158 @@
+"""The best result for each workload: config and schedule together, after the gate, beside its lower bound."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from rich.table import Table
+
+from cuasmrl import workloads
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.optimize import Optimized, Request, fastest, optimize
+from cuasmrl.timing.bounds import bounds_of
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to try."""
+
+    agents: tuple[str, ...]
+    """Each plays; the best result that the gate accepts counts."""
+    budget: int
+    """Evaluations for each."""
+    trial: int
+    """Evaluations on each config near the fastest, to choose one."""
+    seed: int = 0
+    chip: str = "a100"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One workload at one shape."""
+
+    workload: str
+    fastest: str
+    """The config that is fastest as compiled."""
+    cycles: float
+    """Modelled, of that one."""
+    config: str
+    """The config that was played on."""
+    agent: str
+    accepted: bool
+    gain: float
+    """On the nominal chip, over the compiler's schedule of the same config; 0 if the gate refused it."""
+    median: float
+    """The same over the ensemble of chips."""
+    share_above_zero: float
+    gain_over_fastest: float
+    """On the nominal chip, over the config that is fastest as compiled."""
+    bound: float
+    """What no schedule of the config that was played on goes below, as a share of the result."""
+    bound_name: str
+    refused: str
+    """The checks that the gate said no to."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def results(
+    names: Sequence[str], effort: Effort, progress: Callable[[int, int], None], keep: Path | None = None
+) -> list[Outcome]:
+    """Optimise each workload (`name`, or `name:large`); with a file, what is in it is not done again."""
+    known = {outcome.workload: outcome for outcome in _read(keep)}
+    for done, name in enumerate(names):
+        progress(done, len(names))
+        if name in known:
+            continue
+        known[name] = _best(name, effort)
+        if keep is not None:
+            with keep.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(known[name].as_dict()) + "\n")
+    progress(len(names), len(names))
+    return [known[name] for name in names]
+
+
+def _read(keep: Path | None) -> list[Outcome]:
+    if keep is None or not keep.exists():
+        return []
+    try:
+        return [Outcome(**json.loads(line)) for line in keep.read_text(encoding="utf-8").splitlines()]
+    except (ValueError, TypeError) as error:
+        raise CuasmrlError(f"{keep} does not hold results of this benchmark; choose another file") from error
+
+
+def _best(name: str, effort: Effort) -> Outcome:
+    bare, _, large = name.partition(":")
+    workload = workloads.get(bare)
+    sizes = workload.large if large else workload.sizes
+    if sizes is None:
+        raise CuasmrlError(f"{bare} has no large shape")
+    found = []
+    for agent in effort.agents:
+        request = Request(
+            bare, sizes=sizes, trial=effort.trial, device=f"virtual:{effort.chip}", agent=agent,
+            budget=effort.budget, seed=effort.seed,
+        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as place:
+            found.append(_outcome(name, agent, optimize(request, Path(place) / "run")))
+    return max(found, key=lambda outcome: outcome.gain_over_fastest)
+
+
+def _outcome(name: str, agent: str, found: Optimized) -> Outcome:
+    verdict, subject = found.verdict, found.subject
+    rival = fastest(subject.candidates)
+    gain = verdict.gain if verdict.accepted else None
+    model = subject.kernel.model
+    bound = bounds_of(model)[0]
+    cycles = next(c.cycles for c in subject.candidates if c.config == subject.kernel.config)
+    assert rival.cycles is not None
+    assert cycles is not None
+    return Outcome(
+        workload=name,
+        fastest=rival.config,
+        cycles=rival.cycles,
+        config=subject.kernel.config,
+        agent=agent,
+        accepted=verdict.accepted,
+        gain=gain.nominal if gain else 0.0,
+        median=gain.median if gain else 0.0,
+        share_above_zero=gain.share_above_zero if gain else 0.0,
+        # The original of the fastest config is always there to be kept.
+        gain_over_fastest=max(0.0, found.gain_over_fastest or 0.0),
+        bound=bound.cycles / cycles * (1 + gain.nominal if gain else 1.0),
+        bound_name=bound.resource,
+        refused=", ".join(check.name for check in verdict.checks if check.outcome == "failed"),
+    )
+
+
+def results_table(found: Sequence[Outcome]) -> Table:
+    """Gains in modelled cycles; the last line has the geometric means."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("workload")
+    table.add_column("fastest as compiled")
+    table.add_column("cycles", justify="right")
+    table.add_column("played on")
+    table.add_column("agent")
+    table.add_column("gain there", justify="right")
+    table.add_column("ensemble", justify="right")
+    table.add_column("gain over the fastest", justify="right")
+    table.add_column("lower bound")
+    for o in found:
+        there = f"{o.gain:+.1%}" if o.accepted else f"none ({o.refused or 'nothing found'})"
+        table.add_row(
+            o.workload, o.fastest, f"{o.cycles:,.0f}", o.config, o.agent, there,
+            f"{o.median:+.1%}, {o.share_above_zero:.0%} faster", f"{o.gain_over_fastest:+.1%}",
+            f"{o.bound:.0%} ({o.bound_name})",
+        )  # fmt: skip
+    means = [geometric_mean(1 + g for g in gains) - 1 for gains in (
+        [o.gain for o in found], [o.median for o in found], [o.gain_over_fastest for o in found]
+    )]  # fmt: skip
+    table.add_row("geometric mean", "", "", "", "", *(f"{mean:+.1%}" for mean in means), "")
+    return table

@@ -1,0 +1,69 @@
+"""`optimize --recorded`: one kernel of the store after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cuasmrl.cli.console import console, print_json, problems
+from cuasmrl.cli.display import display
+from cuasmrl.errors import CuasmrlError
+
+if TYPE_CHECKING:
+    from cuasmrl.optimize import Outcome
+
+_INTERRUPTED = 130
+_OWN = ("source", "config", "sizes", "launch", "kernel")
+"""Recorded kernels bring these with them."""
+
+
+def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -> None:
+    from cuasmrl import optimize as way
+    from cuasmrl.store import Store
+
+    stray = next((name for name in _OWN if name in given), None)
+    if stray is not None:
+        raise CuasmrlError(f"--recorded plays on what is in the store, so a {stray} cannot be given as well")
+    store = Store()
+    outcomes: list[Outcome] = []
+    try:
+        with display(as_json) as shown:
+            watch = way.Watch(shown.stage, shown.choosing, shown.prepared, shown.played)
+            for outcome in way.optimize_recorded(store, given, runs or way.RUNS, watch):
+                outcomes.append(outcome)
+                if not as_json:
+                    _print(outcome)
+    except KeyboardInterrupt:
+        problems.print("stopped; what is done is in the store, the rest stays recorded", markup=False)
+        raise typer.Exit(_INTERRUPTED) from None
+    if as_json:
+        print_json([outcome.as_dict() for outcome in outcomes])
+    else:
+        console.print(_sum(outcomes, store.root), markup=False)
+
+
+def _print(outcome: Outcome) -> None:
+    found = outcome.found
+    named = f"{outcome.kernel or 'a cubin'} ({outcome.key[:12]})"
+    if found is None:
+        console.print(f"{named}: not played on: {outcome.problem}", markup=False)
+        return
+    before, after = found.verdict.before, found.verdict.after
+    lines = [
+        f"{named}: {found.verdict.sentence}",
+        f"  {found.evaluations:,} evaluations by {found.config.agent} on {found.config.device}, "
+        f"{outcome.launches} launches; {before:,.0f} modelled cycles before, {after:,.0f} after",
+        *(f"  {line}" for line in found.verdict.lines()),
+        f"  run: {found.run}",
+    ]
+    for line in lines:
+        console.print(line, markup=False)
+
+
+def _sum(outcomes: list[Outcome], root: Path) -> str:
+    if not outcomes:
+        return f"nothing is recorded in {root}; run a program with `cuasmrl run --mode record -- ...`"
+    stored = sum(outcome.entry is not None for outcome in outcomes)
+    return f"{len(outcomes)} recorded, {stored} with a result in {root}"

@@ -1,0 +1,1 @@
+"""Where results meet compilers and frameworks: Triton, and everything that calls ptxas."""
