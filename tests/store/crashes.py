@@ -91,7 +91,8 @@ class Campaign:
 
     def _journal(self, slot: int) -> list[Operation]:
         found: list[Operation] = []
-        for line in (self.folder / f"journal-{slot}").read_text().splitlines():
+        # A line that was being written when its process died is not ended by a newline.
+        for line in (self.folder / f"journal-{slot}").read_text().split("\n")[:-1]:
             what, kind, kernel, variant = line.split(" ")
             assert what in ("begin", "end"), f"a process saw something wrong: {line}"
             if what == "end":

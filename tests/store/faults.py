@@ -29,21 +29,25 @@ def disk_is_read_only() -> None:
 class Steps:
     """Counts calls to the operating system and acts before the one of a given number."""
 
-    def __init__(self, fatal: int | None, act: Callable[[], None]) -> None:
+    def __init__(self, fatal: int | None, act: Callable[[], None], forever: bool) -> None:
         self.done = 0
         self._fatal = fatal
+        self._forever = forever
         self._act = act
 
     def step(self) -> None:
+        number = self.done
         self.done += 1
-        if self.done - 1 == self._fatal:
+        if self._fatal is not None and (number == self._fatal or (self._forever and number > self._fatal)):
             self._act()
 
 
 @contextmanager
-def fault(fatal: int | None, act: Callable[[], None], writers_only: bool = False) -> Iterator[Steps]:
-    """`act` before step `fatal`; half a write counts as a step of its own."""
-    steps, real_open = Steps(fatal, act), builtins.open
+def fault(
+    fatal: int | None, act: Callable[[], None], writers_only: bool = False, forever: bool = False
+) -> Iterator[Steps]:
+    """`act` before step `fatal`, with `forever` before all after it too; half a write is a step by itself."""
+    steps, real_open = Steps(fatal, act, forever), builtins.open
     with pytest.MonkeyPatch.context() as patch:
         for name in STEPS:
             if not (writers_only and name in ("listdir", "close")):

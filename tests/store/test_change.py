@@ -1,7 +1,10 @@
 """Changes happen whole or not at all: at every step the process may die or the disk may be full."""
 
+import errno
+import fcntl
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import textwrap
@@ -149,23 +152,23 @@ def test_the_disk_may_be_full_at_every_step(
                 assert os.listdir(store.root / "scratch") == []
 
 
-def test_a_disk_that_stays_full_costs_nothing_that_is_there(prepared: Path) -> None:
-    """From some step on nothing can be written any more."""
-    for first in range(12):
+def test_a_disk_that_stays_full_costs_nothing_that_is_there(
+    prepared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From some step on nothing can be written any more: refused, or done but for the epoch."""
+    before, refusals = state(Store(prepared)), list[str]()
+    after = {**before, entry("rmsnorm").key: digest(entry("rmsnorm").optimised)}
+    for first in range(16):
         store = copied(prepared, "full")
-        with pytest.MonkeyPatch.context() as patch, fault(None, dies, writers_only=True) as steps:
-            real = steps.step
-
-            def step(real: Callable[[], None] = real, first: int = first) -> None:
-                real()
-                if steps.done > first:
-                    disk_is_full()
-
-            patch.setattr(steps, "step", step)
-            with pytest.raises(CuasmrlError, match="No space left on device; free some space"):
-                store.keep(entry("rmsnorm"))
-            assert deploy(compiled(), store).used
-        assert store.find(entry().key) == entry(seed=0)
+        with fault(first, disk_is_full, writers_only=True, forever=True):
+            try:
+                put_first(store)
+            except CuasmrlError as error:
+                refusals.append(str(error))
+            check(store, [before, after], capsys)
+        check(store, [before, after], capsys)
+    assert 5 < len(refusals) < 16
+    assert all("No space left on device; free some space" in sentence for sentence in refusals)
 
 
 def test_an_import_that_is_killed_leaves_whole_entries(
@@ -201,6 +204,34 @@ def test_a_dead_holder_does_not_keep_the_lock(prepared: Path) -> None:
     os.waitpid(child, 0)
     put_first(store)
     assert len(store.keys()) == 2
+
+
+def test_a_file_system_that_cannot_synchronise_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    store = Store(tmp_path / "deep" / "down")
+    put_first(store)
+    assert store.keys() == [entry("rmsnorm").key]
+
+
+def test_a_file_system_without_locks(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(
+        CuasmrlError, match="cannot be locked .*put it on another file system with CUASMRL_STORE"
+    ):
+        put_first(Store(prepared))
+    assert deploy(compiled(), Store(prepared)).used
 
 
 def test_a_holder_that_does_not_let_go_is_named(prepared: Path) -> None:

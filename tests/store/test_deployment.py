@@ -14,7 +14,7 @@ from cuasmrl.store import Store, code_key, deploy
 from cuasmrl.store.code import INFO, TEXT, is_idle, read_code
 from cuasmrl.store.packing import DamagedError, UnusableError, unpack
 from tests.conftest import CompileCuda
-from tests.store.results import compiled, entry, entry_of, rearranged, repacked, with_byte
+from tests.store.results import MEASUREMENT, compiled, entry, entry_of, rearranged, repacked, with_byte
 
 HEAVY = (
     "numpy",
@@ -265,6 +265,22 @@ def test_a_damaged_entry_is_reported_once(store: Store, capsys: pytest.CaptureFi
     printed = capsys.readouterr().err
     assert printed.count("\n") == 1
     assert "is damaged: it does not begin like an entry; it is now in" in printed
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"measurement": "none"},
+        {"measurement": {}},
+        {"provenance": 3},
+        {"measurement": {**MEASUREMENT, "interval": [1]}},
+    ],
+)
+def test_facts_for_people_that_no_one_could_read(store: Store, facts: dict[str, Any]) -> None:
+    """The code is proved and could be used, but who lists the store is not to stumble over it."""
+    place_of(store, entry().key).write_bytes(repacked(entry(), **facts))
+    assert list(store.entries()) == []
+    assert store.keys() == []
 
 
 def test_a_newer_result_is_not_set_aside_for_an_older_one(store: Store) -> None:

@@ -8,10 +8,15 @@ import triton
 import triton.testing
 
 import cuasmrl.virtual
+from cuasmrl import workloads
 from cuasmrl.chips import chip
 from cuasmrl.launch import Launch
-from cuasmrl.virtual import Launched
+from cuasmrl.timing.uncertainty import measure
+from cuasmrl.traced import trace_workload
+from cuasmrl.virtual import Launched, wrap
 from cuasmrl.virtual.benchmark import benchmark
+from cuasmrl.virtual.modelled import SEEDS
+from cuasmrl.workloads.kernels.normalisation import softmax
 from tests.virtual import kernels
 from tests.virtual.conftest import Recorder
 
@@ -127,6 +132,18 @@ def test_autotune_by_modelled_time() -> None:
     times = {config.kwargs["BLOCK"]: time for config, (time, _, _) in kernels.retuned.configs_timings.items()}
     assert kernels.retuned.best_config.kwargs["BLOCK"] == min(times, key=lambda block: times[block])
     assert all(0.0002 < time < 0.005 for time in times.values())
+
+
+def test_the_time_is_that_of_the_whole_way() -> None:
+    """Cycle by cycle what a workload takes that is traced and timed without Triton's launcher."""
+    workload, sizes = workloads.get("softmax"), {"M": 216, "N": 256}
+    inputs: dict[str, Any] = workload.inputs(sizes)
+    out, x = (wrap(inputs[name]) for name in ("out_ptr", "x_ptr"))
+    config = workload.config("w2")
+    with cuasmrl.virtual.active("a100"):
+        time = benchmark(lambda: softmax[(216,)](out, x, 256, 256, 256, BLOCK_N=256, num_warps=2))
+    kernel = trace_workload(workload, config, chip("a100"), sizes)
+    assert time == milliseconds(measure(kernel.model, kernel.original, SEEDS).value)
 
 
 def test_timing_changes_nothing_in_memory() -> None:

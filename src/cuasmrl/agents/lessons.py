@@ -10,8 +10,6 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from cuasmrl.game import FreeGame
 
@@ -20,10 +18,6 @@ Int: TypeAlias = npt.NDArray[np.int64]
 
 UNIT = 0.05
 """A gain in percent that counts as much; larger ones grow like the logarithm, up to one percent."""
-SHARPNESS = 1.5
-"""A policy prefers a move by the odds that it helps to this power: there are thousands of poor ones."""
-_TELLING = 8.0
-"""How much more often a position is looked back at if a move helped there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +31,9 @@ class Trials:
     gains: Float
 
 
-def worth_loss(network: nn.Module, trials: Trials) -> torch.Tensor:
-    """Cross entropy between the odds that a policy gives to moves and what they were worth, from 0 to 1."""
-    logits = network(torch.from_numpy(trials.seen))[0][trials.of, trials.actions] / SHARPNESS
-    gains = torch.from_numpy(trials.gains).clamp(0, 1)
-    return binary_cross_entropy_with_logits(logits, torch.log1p(gains / UNIT) / math.log1p(1 / UNIT))
+def worth(gains: torch.Tensor) -> torch.Tensor:
+    """Of moves, from 0 to 1, by their gains in percent."""
+    return torch.log1p(gains.clamp(0, 1) / UNIT) / math.log1p(1 / UNIT)
 
 
 class Lessons(gym.Wrapper[Any, Any, Any, Any]):
@@ -59,7 +51,7 @@ class Lessons(gym.Wrapper[Any, Any, Any, Any]):
         self.patience = patience
         self.aside = aside
         self.rng = np.random.default_rng(seed)
-        self.memory = Memory(seed)
+        self.memory = Memory()
         self._last_gain = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
@@ -100,32 +92,31 @@ class Lessons(gym.Wrapper[Any, Any, Any, Any]):
 class Memory:
     """Every move that was tried on this kernel, and its gain in percent."""
 
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.seen: list[npt.NDArray[np.float32]] = []
-        self.actions: list[list[int]] = []
-        self.gains: list[list[float]] = []
+    def __init__(self) -> None:
+        self.seen: list[Float] = []
+        """Positions, in the order of play."""
+        self.of: list[int] = []
+        self.actions: list[int] = []
+        self.gains: list[float] = []
 
-    def see(self, rows: npt.NDArray[np.float32]) -> None:
+    def see(self, rows: Float) -> None:
         """The position of the moves to come."""
         if not self.seen or not np.array_equal(rows, self.seen[-1]):
             self.seen.append(rows)
-            self.actions.append([])
-            self.gains.append([])
 
     def note(self, action: int, gain: float) -> None:
-        self.actions[-1].append(action)
-        self.gains[-1].append(gain)
+        self.of.append(len(self.seen) - 1)
+        self.actions.append(action)
+        self.gains.append(gain)
 
-    def some(self, count: int) -> Trials:
-        """Positions drawn at random, those where a move helped more often."""
-        tried = [k for k, actions in enumerate(self.actions) if actions]
-        weights = np.array([_TELLING if max(self.gains[k]) > 0 else 1.0 for k in tried])
-        size = min(count, len(tried))
-        chosen = self.rng.choice(tried, size, False, weights / weights.sum()).tolist()
-        return Trials(
-            np.stack([self.seen[k] for k in chosen]),
-            np.repeat(np.arange(size), [len(self.actions[k]) for k in chosen]),
-            np.concatenate([self.actions[k] for k in chosen]),
-            np.concatenate([self.gains[k] for k in chosen]).astype(np.float32),
+    def take(self) -> Trials:
+        """What was tried since the last time. Positions are not kept: they are large."""
+        first = self.of[0] if self.of else 0
+        found = Trials(
+            np.stack(self.seen[first:]),
+            np.array(self.of, np.int64) - first,
+            np.array(self.actions, np.int64),
+            np.array(self.gains, np.float32),
         )
+        self.seen, self.of, self.actions, self.gains = self.seen[-1:], [], [], []
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -13,6 +14,8 @@ from torch import nn
 DILATIONS = (1, 4, 16)
 """Of the convolutions over the order of instructions: together they see 42 places to either side."""
 _KERNEL = 5
+_REMEMBERED = 256
+"""Positions, each as large as the kernel."""
 _SELDOM = -4.0
 """Logit of stopping at the start: who stops at once learns nothing."""
 
@@ -37,49 +40,46 @@ class PublishedEncoder(BaseFeaturesExtractor):
 
 
 class RowNetwork(nn.Module):  # type: ignore[misc]
-    """Scores every jump of every row, and sums the position up. No weight depends on the number of rows."""
+    """Scores every jump of every row, and sums the position up. No weight depends on the number of rows.
 
-    def __init__(self, rows: int, columns: int, jumps: int, width: int) -> None:
+    A score is the log odds that a jump helps; a policy prefers it by these odds to the power of `sharpness`.
+    """
+
+    def __init__(self, rows: int, columns: int, jumps: int, width: int, sharpness: float = 1.0) -> None:
         super().__init__()
         self.columns = columns
-        self._last: tuple[bytes, Any] = b"", ()
-        """What was seen last while playing, and what was found."""
+        self.sharpness = sharpness
         self.latent_dim_pi = rows * jumps + 1
         self.latent_dim_vf = 2 * width
         self.encoder = nn.Linear(columns, width)
         self.convolutions = nn.ModuleList(
             nn.Conv1d(width, width, _KERNEL, padding=_KERNEL // 2 * d, dilation=d) for d in DILATIONS
         )
-        self.scores = nn.Linear(width, jumps)
         self.context = nn.Linear(2 * width, width)
+        self.scores = nn.Linear(width, jumps)
         self.stop = nn.Linear(2 * width, 1)
         for head in (self.scores, self.stop):
             nn.init.orthogonal_(head.weight, 0.01)
             nn.init.zeros_(head.bias)
         nn.init.constant_(self.stop.bias, _SELDOM)
+        self._known: OrderedDict[bytes, tuple[torch.Tensor, torch.Tensor]] = OrderedDict()
 
-    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits of all actions, and the summary that the value is read from.
+    @property
+    def trunk(self) -> tuple[nn.Module, ...]:
+        """All but what reads scores, stop and value off."""
+        return self.encoder, self.convolutions, self.context
 
-        Most moves are taken back, so most positions of a rollout come up many times: each is looked at once.
-        """
-        places: dict[bytes, int] = {}
-        index = [places.setdefault(row.tobytes(), len(places)) for row in features.numpy()]
-        if torch.is_grad_enabled() or len(places) > 1:
-            logits, summary = self._look(features[_firsts(index)])
-            return logits[index], summary[index]
-        (key,) = places
-        if key != self._last[0]:
-            self._last = key, self._look(features[:1])
-        logits, summary = self._last[1]
-        return logits[index], summary[index]
+    @property
+    def is_frozen(self) -> bool:
+        return not self.encoder.weight.requires_grad
 
-    def train(self, mode: bool = True) -> RowNetwork:
-        """Between playing and learning weights change."""
-        self._last = b"", ()
-        return super().train(mode)  # type: ignore[no-any-return]
+    def freeze(self) -> None:
+        """Learn only to read off from now on: then a position is looked at once and for all."""
+        for part in self.trunk:
+            part.requires_grad_(False)
 
-    def _look(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def look(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What is made of each row, and a summary of the position."""
         table = features.view(len(features), -1, self.columns)
         is_row = table.any(dim=2, keepdim=True)
         rows = torch.relu(self.encoder(table)) * is_row
@@ -88,8 +88,25 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
             rows = (rows + torch.relu(near)) * is_row
         count = is_row.sum(dim=1).clamp(min=1)
         summary = torch.cat([rows.sum(dim=1) / count, rows.amax(dim=1)], dim=1)
-        context = self.context(summary).unsqueeze(1)
-        scores = self.scores(torch.relu(rows + context))
+        return torch.relu(rows + self.context(summary).unsqueeze(1)), summary
+
+    def recall(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same by a frozen trunk: most moves are taken back, so most positions come up many times."""
+        found = []
+        for row in features:
+            key = row.numpy().tobytes()
+            if key not in self._known:
+                self._known[key] = self.look(row[None])
+                if len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+            found.append(self._known[key])
+        rows, summaries = zip(*found, strict=True)
+        return torch.cat(rows), torch.cat(summaries)
+
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of all actions, and the summary that the value is read from."""
+        rows, summary = self.recall(features) if self.is_frozen else self.look(features)
+        scores = self.sharpness * self.scores(rows)
         return torch.cat([scores.flatten(1), self.stop(summary)], dim=1), summary
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
@@ -101,26 +118,19 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
         return summary
 
 
-def _firsts(index: list[int]) -> list[int]:
-    """Where each number from 0 on comes up first."""
-    found: dict[int, int] = {}
-    for place, number in enumerate(index):
-        found.setdefault(number, place)
-    return list(found.values())
-
-
 class RowPolicy(MaskableActorCriticPolicy):
     """Actor and critic on one `RowNetwork`."""
 
-    def __init__(self, *args: Any, width: int = 32, **settings: Any) -> None:
+    def __init__(self, *args: Any, width: int = 32, sharpness: float = 1.0, **settings: Any) -> None:
         self.width = width
+        self.sharpness = sharpness
         super().__init__(*args, **settings)
 
     def _build(self, lr_schedule: Any) -> None:
         rows, columns = self.observation_space.shape or (0, 0)
         assert isinstance(self.action_space, spaces.Discrete)
         jumps = (int(self.action_space.n) - 1) // rows
-        self.mlp_extractor = RowNetwork(rows, columns, jumps, self.width)
+        self.mlp_extractor = RowNetwork(rows, columns, jumps, self.width, self.sharpness)
         self.action_net = nn.Identity()
         self.value_net = nn.Linear(self.mlp_extractor.latent_dim_vf, 1)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)

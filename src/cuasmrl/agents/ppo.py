@@ -16,13 +16,16 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from cuasmrl.agents import weights
-from cuasmrl.agents.lessons import Lessons, Memory, worth_loss
-from cuasmrl.agents.policies import PublishedEncoder, RowPolicy
+from cuasmrl.agents.lessons import Lessons, Trials, worth
+from cuasmrl.agents.policies import PublishedEncoder, RowNetwork, RowPolicy
 from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
 from cuasmrl.game.published import HORIZON
 
+_LOOK_BACK_RATE = 0.01
+"""Of Adam when looking back."""
 _PATIENCE = 8
 """Steps per evaluation of the budget: most steps cost one, but a player may run in circles for nothing."""
 
@@ -69,10 +72,12 @@ class PPO:
     """Evaluations without a gain after which an episode begins a few moves aside of the best."""
     aside: int = 4
     """Random moves of such a step."""
-    reviews: int = 4
+    sharpness: float = 1.5
+    """Moves are preferred by the odds that they help to this power: there are thousands of poor ones."""
+    reviews: int = 20
     """Gradient steps after each update on the worth of all moves tried so far."""
-    review: int = 8
-    """Positions in each of them."""
+    tether: float = 2.0
+    """How strongly these are held to the weights that play began with."""
     log_dir: Path | None = field(default=None, compare=False)
     """Where TensorBoard scalars go; changes nothing in play."""
 
@@ -83,6 +88,7 @@ class PPO:
         model = self.model(games, seed)
         if self.weights is not None:
             weights.load(self.weights, model.policy.mlp_extractor, self.width)
+            model.policy.mlp_extractor.freeze()
         if self.learns:
             train(model, clock, self.log_dir)
         else:
@@ -94,7 +100,7 @@ class PPO:
             RowPolicy,
             vectorised(games),
             reviews=self.reviews,
-            review=self.review,
+            tether=self.tether,
             learning_rate=lambda left: self.learning_rate * left,
             n_steps=max(1, self.rollout // len(games)),
             batch_size=self.batch,
@@ -104,7 +110,7 @@ class PPO:
             clip_range=self.clip,
             ent_coef=self.entropy,
             vf_coef=self.value,
-            policy_kwargs={"width": self.width},
+            policy_kwargs={"width": self.width, "sharpness": self.sharpness},
             seed=seed,
             device="cpu",
         )
@@ -159,27 +165,46 @@ class PublishedPPO:
 class Learner(MaskablePPO):
     """Masked PPO that after each update looks back at all moves tried so far, as pre-training does.
 
-    A gain is rare: one update forgets it soon, a look back does not.
+    A gain is rare: an update soon forgets it, a look back does not.
     """
 
-    def __init__(self, *args: Any, reviews: int = 0, review: int = 8, **settings: Any) -> None:
+    def __init__(self, *args: Any, reviews: int = 0, tether: float = 0.0, **settings: Any) -> None:
         self.reviews = reviews
-        self.review = review
+        self.tether = tether
+        self._tried: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+        self._start: list[torch.Tensor] = []
         super().__init__(*args, **settings)
 
     def train(self) -> None:
+        network = self.policy.mlp_extractor
+        if not self._start:
+            self._start = [p.detach().clone() for p in network.scores.parameters()]
         super().train()
-        memories = self.env.get_attr("memory") if self.reviews else []
-        for memory in memories:
-            self._look_back(memory)
+        if self.reviews and network.is_frozen:
+            for memory in self.env.get_attr("memory"):  # type: ignore[union-attr]
+                self._remember(network, memory.take())
+            self._look_back(network.scores)
 
-    def _look_back(self, memory: Memory) -> None:
+    def _remember(self, network: RowNetwork, trials: Trials) -> None:
+        """What the network makes of the rows that moved is all that scores depend on."""
+        with torch.no_grad():
+            rows = network.recall(torch.from_numpy(trials.seen))[0]
+        row, jump = np.divmod(trials.actions, network.scores.out_features)
+        gains = torch.from_numpy(trials.gains)
+        self._tried.append((rows[trials.of, row], torch.from_numpy(jump), worth(gains)))
+
+    def _look_back(self, head: torch.nn.Linear) -> None:
+        """Fit the scores to what all moves were worth, tied to where they began."""
+        rows, jumps, found = (torch.cat(part) for part in zip(*self._tried, strict=True))
+        optimizer = torch.optim.Adam(head.parameters(), lr=_LOOK_BACK_RATE)
         for _ in range(self.reviews):
-            loss = worth_loss(self.policy.mlp_extractor, memory.some(self.review))
-            self.policy.optimizer.zero_grad()
+            scores = (rows * head.weight[jumps]).sum(dim=1) + head.bias[jumps]
+            loss = binary_cross_entropy_with_logits(scores, found, reduction="sum")
+            for now, start in zip(head.parameters(), self._start, strict=True):
+                loss = loss + self.tether / 2 * ((now - start) ** 2).sum()
+            optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-            self.policy.optimizer.step()
+            optimizer.step()
 
 
 class Ledger(BaseCallback):

@@ -22,10 +22,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from cuasmrl import workloads
 from cuasmrl.agents import match, weights
-from cuasmrl.agents.lessons import SHARPNESS, Trials, worth_loss
+from cuasmrl.agents.lessons import Trials, worth
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
 from cuasmrl.chips import chip
@@ -147,7 +148,7 @@ def fit(lessons: list[Lesson], curriculum: Curriculum) -> RowNetwork:
     """Train a network to tell what a move is worth."""
     torch.manual_seed(curriculum.seed)
     network = RowNetwork(1, len(COLUMNS), KINDS, curriculum.width)
-    torch.nn.init.constant_(network.scores.bias, SHARPNESS * _RARE)
+    torch.nn.init.constant_(network.scores.bias, _RARE)
     optimizer = torch.optim.AdamW(
         network.parameters(), curriculum.learning_rate, weight_decay=curriculum.weight_decay
     )
@@ -164,6 +165,12 @@ def fit(lessons: list[Lesson], curriculum: Curriculum) -> RowNetwork:
             optimizer.step()
             falling.step()
     return network
+
+
+def worth_loss(network: RowNetwork, trials: Trials) -> torch.Tensor:
+    """Cross entropy between the odds that a network gives to moves and what they were worth."""
+    scores = network(torch.from_numpy(trials.seen))[0][trials.of, trials.actions]
+    return binary_cross_entropy_with_logits(scores, worth(torch.from_numpy(trials.gains)))
 
 
 def _batches(lessons: list[Lesson], size: int, rng: random.Random) -> Iterator[tuple[Lesson, list[int]]]:

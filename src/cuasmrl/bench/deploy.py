@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import time
@@ -41,11 +42,24 @@ class DeployFigures:
     """Median of what it takes more."""
     worst: float
     """The 95th of 100 of that."""
+    processor: float
+    """Mean of the processor time it takes more, which other programs lengthen less."""
     unit: str
     reach: str
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Milliseconds."""
+
+    elapsed: float
+    processor: float
+
+    def __sub__(self, other: Taken) -> Taken:
+        return Taken(self.elapsed - other.elapsed, self.processor - other.processor)
 
 
 def deploying(progress: Callable[[int, int], None]) -> list[DeployFigures]:
@@ -68,20 +82,21 @@ def _lookups() -> list[DeployFigures]:
     on = f"{name}, {len(Cubin.parse(cubin, name).kernel().words):,} instructions"
     with TemporaryDirectory(prefix="cuasmrl-") as place:
         store = Store(Path(place))
-        missed = [_milliseconds(lambda: deploy(cubin, store)) for _ in range(_LOOKUPS)]
+        missed = [_taken(lambda: deploy(cubin, store)) for _ in range(_LOOKUPS)]
         store.put(_entry(cubin))
-        found = [_milliseconds(lambda: deploy(cubin, store)) for _ in range(_LOOKUPS)]
+        found = [_taken(lambda: deploy(cubin, store)) for _ in range(_LOOKUPS)]
         if not deploy(cubin, store).used:
             raise CuasmrlError("the store does not give what was just put in, so nothing was measured")
     return [
-        DeployFigures(f"lookup, {what}", on, 0.0, statistics.median(times), _worst(times), "ms", "5 ms")
+        _figures(f"lookup, {what}", on, 0.0, times, "5 ms")
         for what, times in (("nothing stored", missed), ("stored", found))
     ]
 
 
 def _launches() -> list[DeployFigures]:
     cost = measure_launches()
-    return [DeployFigures("launch", "softmax", cost.without, cost.added, cost.added, "us", "not measurable")]
+    added = cost.added
+    return [DeployFigures("launch", "softmax", cost.without, added, added, added, "us", "not measurable")]
 
 
 def _shim() -> list[DeployFigures]:
@@ -108,22 +123,17 @@ def _shim() -> list[DeployFigures]:
         ]
         if output.read_bytes() != entry.optimised:
             raise CuasmrlError("the shim does not give what was just stored, so nothing was measured")
-    before = statistics.median(alone for alone, _, _ in rounds)
-    figures = []
-    for what, column in (("nothing stored", 1), ("stored", 2)):
-        added = [times[column] - times[0] for times in rounds]
-        on = f"a kernel of {_CHAINS * _LINKS:,} products"
-        figures.append(
-            DeployFigures(
-                f"shim, {what}", on, before, statistics.median(added), _worst(added), "ms", "100 ms"
-            )
-        )
-    return figures
+    before = statistics.median(alone.elapsed for alone, _, _ in rounds)
+    on = f"a kernel of {_CHAINS * _LINKS:,} products"
+    return [
+        _figures(f"shim, {what}", on, before, [times[column] - times[0] for times in rounds], "100 ms")
+        for what, column in (("nothing stored", 1), ("stored", 2))
+    ]
 
 
-def _compile(tool: Path, arguments: list[str], store: Path) -> float:
+def _compile(tool: Path, arguments: list[str], store: Path) -> Taken:
     environment: Mapping[str, str] = {**os.environ, LOCATION: str(store)}
-    return _milliseconds(lambda: subprocess.run([tool, *arguments], check=True, env=environment))
+    return _taken(lambda: subprocess.run([tool, *arguments], check=True, env=environment))
 
 
 def _entry(cubin: bytes) -> Entry:
@@ -149,25 +159,34 @@ def _ptx() -> str:
     )
 
 
-def _milliseconds(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _taken(action: Callable[[], object]) -> Taken:
+    start, used = time.perf_counter(), _processor_time()
     action()
-    return 1000 * (time.perf_counter() - start)
+    return Taken(1000 * (time.perf_counter() - start), 1000 * (_processor_time() - used))
 
 
-def _worst(times: list[float]) -> float:
-    return statistics.quantiles(times, n=20)[-1]
+def _processor_time() -> float:
+    """Of this process and of those it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _figures(what: str, on: str, before: float, times: list[Taken], reach: str) -> DeployFigures:
+    elapsed = [taken.elapsed for taken in times]
+    processor = statistics.mean(taken.processor for taken in times)
+    worst = statistics.quantiles(elapsed, n=20)[-1]
+    return DeployFigures(what, on, before, statistics.median(elapsed), worst, processor, "ms", reach)
 
 
 def deploy_table(figures: list[DeployFigures]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in ("what", "on"):
         table.add_column(column)
-    for column in ("without", "added", "95 % below", "allowed"):
+    for column in ("without", "added", "95 % below", "processor", "allowed"):
         table.add_column(column, justify="right")
     for f in figures:
         table.add_row(
             f.what, f.on, f"{f.before:.1f} {f.unit}", f"{f.added:.2f} {f.unit}",
-            f"{f.worst:.2f} {f.unit}", f.reach,
+            f"{f.worst:.2f} {f.unit}", f"{f.processor:.2f} {f.unit}", f.reach,
         )  # fmt: skip
     return table

@@ -136,7 +136,8 @@ class FreeGame(gym.Env[Observation, np.int64]):
         board, i = self.game.board, self._order[row]
         block = board.blocks[board.block_of[i]]
         moves = moves_of(board, block, i, JUMPS[kind], int(self._targets[row, kind]))
-        if not any([self.game.play(move) for move in moves]):
+        played = [self.game.play(move) for move in moves]
+        if not any(played):
             return None
         schedule = self.game.schedule
         self.game.back_to(self._schedule)

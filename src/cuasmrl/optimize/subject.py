@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,8 @@ def _of_cubin(request: Request) -> Subject:
 
 def _problems(record: LaunchRecord, others: Sequence[LaunchRecord], kernel: TracedKernel) -> Problems:
     """Every launch that is known of the kernel; the first is the one it is optimised for."""
-    main, *more = (problems_of_record(one, kernel.listing.kernel).main for one in (record, *others))
+    made = [problems_of_record(one, kernel.listing.kernel).main for one in (record, *others)]
+    main, *more = (replace(problem, name=Path(problem.name).name) for problem in made)
     return Problems(main, tuple(more), tuple(more))
 
 

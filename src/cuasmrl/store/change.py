@@ -7,6 +7,7 @@ are synchronised in the same order, so that it holds for a machine that dies too
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -26,7 +27,7 @@ _PAUSE = 0.005
 def changing(shelf: Shelf, patience: float = PATIENCE) -> Iterator[Change]:
     """The sole right to change entries; the kernel takes it back from a process that dies."""
     try:
-        os.makedirs(shelf.path("scratch"), exist_ok=True)
+        _make_folder(shelf.path("scratch"))
         handle = os.open(shelf.path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise shelf.unwritable(error) from error
@@ -75,10 +76,7 @@ class Change:
         with self._prepared(data) as prepared:
             if not os.path.exists(schema := self._shelf.path("schema")):
                 self._write(schema, f"{LAYOUT}\n")
-            if not os.path.isdir(folder):
-                os.makedirs(folder, exist_ok=True)
-                _synchronise(os.path.dirname(folder))
-                _synchronise(self._shelf.root)
+            _make_folder(folder)
             self.unsettle()
             os.replace(prepared, place)
             _synchronise(folder)
@@ -98,7 +96,7 @@ class Change:
         old, number = self._shelf.place(key), 1
         while os.path.exists(new := self._shelf.path("corrupt", f"{key}.{number}")):
             number += 1
-        os.makedirs(os.path.dirname(new), exist_ok=True)
+        _make_folder(os.path.dirname(new))
         self._write(f"{new}.reason", f"{why}\n")
         self.unsettle()
         os.rename(old, new)
@@ -169,10 +167,27 @@ def _acquire(handle: int, shelf: Shelf, patience: float) -> None:
             ) from error
 
 
+def _make_folder(folder: str) -> None:
+    """With all above it, each safe on disk."""
+    if os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder)
+    _make_folder(above)
+    with suppress(FileExistsError):
+        os.mkdir(folder)
+    # One may be allowed to make folders where one may not look.
+    with suppress(PermissionError):
+        _synchronise(above)
+
+
 def _synchronise(folder: str) -> None:
     """Make the names in a folder safe on disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
+    except OSError as error:
+        # Some file systems cannot do this for folders, and need not.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(handle)

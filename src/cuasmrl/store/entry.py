@@ -55,6 +55,7 @@ class Entry:
     def unpacked(packed: Packed) -> Entry:
         facts = packed.facts
         kernels = tuple(facts["kernels"])
+        _check_measurement(facts["measurement"])
         return Entry(
             key=facts["key"],
             arch=facts["arch"],
@@ -64,12 +65,12 @@ class Entry:
             # The checker judges a cubin as a whole.
             certificates=dict.fromkeys(kernels, facts["certificate"]),
             measurement=facts["measurement"],
-            provenance=facts["provenance"],
+            provenance=dict(facts["provenance"]),
         )
 
     def packed(self) -> bytes:
         """As a file. Everything but the two cubins must be JSON."""
-        self._check_measurement()
+        _check_measurement(self.measurement)
         try:
             return pack(self.facts(), self.original, self.optimised)
         except (TypeError, ValueError) as error:
@@ -89,18 +90,19 @@ class Entry:
             "provenance": dict(self.provenance),
         }
 
-    def _check_measurement(self) -> None:
-        missing = [name for name in FIGURES if name not in self.measurement]
-        if missing:
-            raise CuasmrlError(f"the measurement of an entry lacks {', '.join(missing)}")
-        times = [self.measurement[name] for name in ("original", "optimised")]
-        if not all(isinstance(time, int | float) and time > 0 for time in times):
-            raise CuasmrlError(f"original and optimised of a measurement must be above zero, not {times}")
-        ends = self.measurement["interval"]
-        if not isinstance(ends, list | tuple) or [isinstance(end, int | float) for end in ends] != [True] * 2:
-            raise CuasmrlError(f"the interval of a measurement must be [low, high] as shares, not {ends}")
-
     @property
     def gain(self) -> float:
         """Share by which the original takes longer."""
         return float(self.measurement["original"] / self.measurement["optimised"] - 1)
+
+
+def _check_measurement(found: Mapping[str, Any]) -> None:
+    missing = [name for name in FIGURES if name not in found]
+    if missing:
+        raise CuasmrlError(f"the measurement of an entry lacks {', '.join(missing)}")
+    times = [found["original"], found["optimised"]]
+    if not all(isinstance(time, int | float) and time > 0 for time in times):
+        raise CuasmrlError(f"original and optimised of a measurement must be above zero, not {times}")
+    ends = found["interval"]
+    if not isinstance(ends, list | tuple) or [isinstance(end, int | float) for end in ends] != [True, True]:
+        raise CuasmrlError(f"the interval of a measurement must be [low, high] as shares, not {ends}")

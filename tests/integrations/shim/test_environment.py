@@ -62,6 +62,20 @@ def test_without_a_toolkit_only_triton_changes(tmp_path: Path, store: Store) -> 
     assert is_shim(found.changes["TRITON_PTXAS_PATH"])
 
 
+def test_what_the_user_asks_of_triton_is_found_as_triton_finds_it(
+    tmp_path: Path, store: Store, toolkit: Toolkit
+) -> None:
+    real = toolkit("cuda", "12.3")
+    named = prepared(tmp_path, store, PATH=f"{real}/bin:/usr/bin:/bin", TRITON_PTXAS_PATH="ptxas").changes
+    assert named["CUASMRL_PTXAS"] == f"{real}/bin/ptxas"
+    broken = prepared(tmp_path, store, PATH=tmp_path, TRITON_PTXAS_PATH="/nowhere/ptxas")
+    assert broken.changes["CUASMRL_PTXAS"] == ""
+    assert is_shim(broken.changes["TRITON_PTXAS_PATH"])
+    assert broken.problems == (
+        "TRITON_PTXAS_PATH is /nowhere/ptxas, which does not say its release: Triton takes its own",
+    )
+
+
 def test_a_toolkit_on_the_path_gets_a_shadow(tmp_path: Path, store: Store, toolkit: Toolkit) -> None:
     real = toolkit("cuda")
     changes = prepared(tmp_path, store, PATH=f"{real}/bin:/usr/bin:/bin").changes
@@ -160,6 +174,16 @@ def test_caches_are_told_apart_by_the_store(tmp_path: Path, store: Store, cubin:
     (key,) = store.keys()
     store.remove(key)
     assert CACHES[0].plain(again) == "mine"
+
+
+def test_a_store_that_cannot_be_read_leaves_the_virtual_gpu(
+    tmp_path: Path, store: Store, cubin: bytes
+) -> None:
+    put(store, cubin)
+    Path(store.root, "schema").write_text("99\n")
+    found = prepare(tmp_path / "shims", store, Mode.RECORD, "a100", {"PATH": os.defpath})
+    assert set(found.changes) == {"CUASMRL_STORE", "CUASMRL_VIRTUAL", "PYTHONPATH"}
+    assert "schema 99" in found.problems[0]
 
 
 def test_other_modes_tell_triton_too(tmp_path: Path, store: Store) -> None:

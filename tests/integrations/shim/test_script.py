@@ -170,10 +170,15 @@ def test_without_cuasmrl_the_build_goes_on(
     shim, output = make_shim(ptxas), tmp_path / "a"
     text = shim.read_text()
     shim.write_text(re.sub(rf"^{line.partition('=')[0]}=.*$", line, text, count=1, flags=re.MULTILINE))
-    done = call(shim, *MODEL, "-o", output)
-    assert done.returncode == 0
+    session = tmp_path / "session"
+    session.mkdir()
+    first, second = (call(shim, *MODEL, "-o", output, CUASMRL_SESSION=str(session)) for _ in range(2))
+    assert first.returncode == second.returncode == 0
     assert output.read_bytes() == cubin
-    assert b"ptxas's own code is kept" in done.stderr
+    assert b"ptxas's own code is kept" in first.stderr
+    assert b"ptxas's own code is kept" not in second.stderr
+    assert len((session / "events.jsonl").read_text().splitlines()) == 2
+    assert b"ptxas's own code is kept" in call(shim, *MODEL, "-o", output).stderr
 
 
 def test_it_takes_the_tool_of_the_triton_that_calls(

@@ -121,6 +121,12 @@ def test_doubts_are_in_the_summary(tmp_path: Path, store: Store, cubin: bytes) -
     assert "1 in doubt: entry" in outcome.sentence
 
 
+def test_half_a_line_in_the_log_does_no_harm(tmp_path: Path, store: Store) -> None:
+    half = "echo '{\"output\": ' >> $CUASMRL_SESSION/events.jsonl"
+    shell = f"{half}; $TRITON_PTXAS_PATH --gpu-name=sm_80 {PTX} -o {tmp_path}/out"
+    assert run(["sh", "-c", shell], store, Mode.DEPLOY).compiled == 1
+
+
 def test_virtual_gpu(tmp_path: Path, store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     """With a chip, Triton has a GPU."""
     look = "import triton; print(triton.runtime.driver.active.get_current_target().arch)"

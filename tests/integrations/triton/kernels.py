@@ -13,7 +13,7 @@ import triton.language as tl
 from cuasmrl.cubin import Cubin
 from cuasmrl.sass import disassemble_kernel
 from cuasmrl.schedule import Board
-from cuasmrl.store import Entry, Store
+from cuasmrl.store import Entry, Store, code_key
 from cuasmrl.store.proof import prove
 from cuasmrl.virtual import wrap
 
@@ -62,6 +62,11 @@ def compiled(function: Any = softmax) -> Any:
     return softmax.run(x, x, COLUMNS, BLOCK=512, grid=(1,), warmup=True)
 
 
+def code(cubin: Any) -> str:
+    """Of a cubin or a kernel. Triton notes the time of a source file in its cubins, so bytes say too much."""
+    return code_key(cubin if isinstance(cubin, bytes) else cubin.asm["cubin"])
+
+
 def softmax_of(rows: np.ndarray) -> np.ndarray:
     z = np.zeros_like(rows)
     softmax[(len(rows),)](wrap(rows), wrap(z), rows.shape[1], BLOCK=512)
@@ -87,5 +92,5 @@ def proved(cubin: bytes) -> Entry:
 
 def put_result(store: Store, cubin: bytes) -> Entry:
     """As `Store.put`, which would prove it anew in each test."""
-    store.keep([proved(cubin)])
+    store.keep(proved(cubin))
     return proved(cubin)

@@ -12,7 +12,7 @@ import pytest
 import cuasmrl
 from cuasmrl.integrations.triton.bootstrap import CHIP, MODE, SITE, STORE, environment
 from cuasmrl.store import Store
-from tests.integrations.triton.kernels import compiled, put_result, rearranged
+from tests.integrations.triton.kernels import code, compiled, put_result
 
 ROOT = Path(__file__).parents[3]
 TELL = """
@@ -102,16 +102,16 @@ def test_children_of_a_process_that_installs(store: Store) -> None:
     put_result(store, compiled().asm["cubin"])
     before = dict(os.environ)
     cuasmrl.install(store=store)
-    code = """
+    script = """
 import sys
 import cuasmrl.virtual
 from tests.integrations.triton.kernels import compiled
 with cuasmrl.virtual.active("a100"):
     sys.stdout.buffer.write(compiled().asm["cubin"])
 """
-    made = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True).stdout
+    made = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True).stdout
     (entry,) = store.entries()
-    assert made == rearranged(entry.original)
+    assert code(made) == code(entry.optimised)
     assert os.environ["TORCH_COMPILE_CACHE_KEY_TAG"] == f"cuasmrl-{store.epoch}"
     cuasmrl.uninstall()
     assert dict(os.environ) == before

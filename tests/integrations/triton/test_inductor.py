@@ -1,6 +1,7 @@
 """torch.compile: its autotuner compiles through Triton and launches from the file that Triton wrote."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,32 @@ def test_an_empty_store_changes_nothing(store: Store, triton_cache: Path) -> Non
     cuasmrl.install(store=store)
     precompiled()
     assert {path: path.read_bytes() for path in triton_cache.rglob("*.cubin")} == before
+
+
+def mode_in_a_worker() -> str | None:
+    __import__("triton")
+    from cuasmrl.integrations.triton import installation
+
+    found = installation()
+    return str(found.mode) if found else None
+
+
+@pytest.mark.slow
+def test_workers_install_themselves(store: Store) -> None:
+    """Inductor's own pool of processes, as torch.compile starts it."""
+    from torch._inductor.compile_worker.subproc_pool import SubprocPool
+
+    before = list(sys.path)
+    modes = []
+    for is_in in (False, True):
+        if is_in:
+            assert cuasmrl.install(store=store)
+        pool = SubprocPool(1)
+        modes.append(pool.submit(mode_in_a_worker).result(timeout=300))
+        pool.shutdown()
+    assert modes == [None, "deploy"]
+    cuasmrl.uninstall()
+    assert sys.path == before
 
 
 def test_the_keys_of_its_caches_follow_the_store(store: Store, triton_cache: Path) -> None:

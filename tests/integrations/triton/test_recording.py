@@ -13,6 +13,7 @@ import cuasmrl
 from cuasmrl import launches
 from cuasmrl.cubin import Cubin
 from cuasmrl.emulator import Emulator
+from cuasmrl.integrations.triton import buffers
 from cuasmrl.integrations.triton.launches import Seen
 from cuasmrl.integrations.triton.recording import record_of
 from cuasmrl.launches import Buffer, LaunchRecord, SameAs, Scalar
@@ -133,6 +134,16 @@ def test_buffers_of_narrow_types_and_twice_the_same() -> None:
         Buffer("bfloat16", (256,), "constant", {"value": 1.0}, (), "x"),
         SameAs(0, "z"),
     )
+
+
+def test_of_large_float_buffers_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffers, "SAMPLED", 100)
+    floats, numbers = np.ones(256, np.float32), np.ones(256, np.int32)
+    floats[200], numbers[200] = 7, 7
+    first = seen(scale, 1, wrap(floats), wrap(numbers), 2.0, 256, BLOCK=256).arguments[:2]
+    assert first[0] == Buffer("float32", (256,), "constant", {"value": 1.0}, (), "x")
+    assert isinstance(first[1], Buffer)
+    assert first[1].values == tuple(numbers.tolist()), "of integers nothing is left out"
 
 
 def test_slices_and_tuples() -> None:

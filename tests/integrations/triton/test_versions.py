@@ -19,7 +19,7 @@ NEEDED = (
 def environment(place: Path, version: str) -> dict[str, str]:
     """An environment with that Triton, in which this very source tree is what `import cuasmrl` gives."""
     venv.create(place, with_pip=True)
-    pip = [place / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    pip = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, f"triton=={version}", *NEEDED], check=True)
     command = place / "bin" / "cuasmrl"
     command.write_text(f'#!/bin/sh\nexec "{place}/bin/python" -m cuasmrl.cli "$@"\n')

@@ -21,6 +21,7 @@ from cuasmrl.integrations.shim.tools import (
     ptxas_of,
     release,
     toolkit_in_packages,
+    toolkit_of,
     toolkit_on_path,
 )
 from cuasmrl.integrations.triton import bootstrap
@@ -52,7 +53,8 @@ def prepare(
         tag = cache_tag(store, shim_mode)
     except CuasmrlError as error:
         # Nothing can come from such a store, and nothing should look as if it could.
-        return Prepared({}, (str(error),))
+        alone = bootstrap.environment(None, store.root, given, chip) if chip else {}
+        return Prepared(alone, (str(error),))
     changes = {LOCATION: str(store.root), MODE: shim_mode}
     if mode is not Mode.DEPLOY or chip:
         changes |= bootstrap.environment(None if mode is Mode.DEPLOY else mode, store.root, given, chip)
@@ -72,6 +74,11 @@ def _triton(where: Path, given: Mapping[str, str], problems: list[str]) -> dict[
     changes: dict[str, str] = {}
     for tool in TRITON_TOOLS:
         asked = asked_of_triton(tool, given)
+        if asked and release(asked, given) is None:
+            problems.append(
+                f"{tool.variable} is {asked}, which does not say its release: Triton takes its own"
+            )
+            asked = ""
         real = asked or bundled(tool.name)
         # Without a Triton of ours there is nothing to try it on; it finds the one that calls it.
         if real is None or _answers(folder / tool.name, real, {**given, tool.kept: asked}, problems):
@@ -91,10 +98,10 @@ def _toolkits(where: Path, given: Mapping[str, str], problems: list[str]) -> dic
     for variable, base in _named_homes(given, on_path).items():
         if folder := shadow(base):
             changes[variable] = str(folder)
-    compiler = Path(given.get("CUDACXX", ""))
-    base = original(compiler.parent.parent)
-    if ptxas_of(base) and (folder := shadow(base)):
-        changes["CUDACXX"] = str(folder / "bin" / compiler.name)
+    compiler = given.get("CUDACXX", "")
+    # A bare name is looked up on PATH.
+    if os.path.isabs(compiler) and (folder := shadow(toolkit_of(compiler))):
+        changes["CUDACXX"] = str(folder / "bin" / "nvcc")
     flags = given.get("XLA_FLAGS", "")
     named = XLA_FOLDER.search(flags)
     used_by_xla = original(Path(named[1])) if named else on_path

@@ -24,8 +24,21 @@ if [ ! -x "$real" ]; then
     echo "cuasmrl: there is no ptxas to run at '$real'; start the build again with \`cuasmrl run\`" >&2
     exit 127
 fi
-# A shim that another shim calls is only a link of the chain.
-[ -z "$CUASMRL_INSIDE" ] || CUASMRL_INSIDE="$CUASMRL_INSIDE:$own" exec "$real" "$@"
+if [ -n "$CUASMRL_INSIDE" ]; then
+    # A shim that another shim calls is only a link of the chain.
+    export CUASMRL_INSIDE="$CUASMRL_INSIDE:$own"
+    exec "$real" "$@"
+fi
+
+# Once in a session, and in its log.
+not_asked() {
+    if [ -n "$CUASMRL_SESSION" ]; then
+        echo '{"output": "", "used": false, "doubt": true, "reason": "Python or cuasmrl does not run"}' \
+            >>"$CUASMRL_SESSION/events.jsonl"
+        (set -C && : >"$CUASMRL_SESSION/told") || return
+    fi 2>/dev/null
+    echo "cuasmrl: ptxas's own code is kept: $python does not run $program" >&2
+}
 
 CUASMRL_INSIDE=$own "$real" "$@"
 status=$?
@@ -33,8 +46,8 @@ if [ $status -eq 0 ]; then
     # Triton's kernels are recorded by the process that launches them, which knows more than we do.
     mode=$CUASMRL_MODE
     [ -n "$beside" ] && [ -n "$CUASMRL_TRITON" ] && mode=deploy
-    CUASMRL_MODE=$mode "$python" -I -S "$program" "$real" "$@" </dev/null ||
-        echo "cuasmrl: the store could not be asked ($python ended with status $?); ptxas's own code is kept" >&2
+    [ -x "$python" ] && [ -r "$program" ] &&
+        CUASMRL_MODE=$mode "$python" -I -S "$program" "$real" "$@" </dev/null || not_asked
 elif [ $status -gt 128 ]; then
     # Who called shall see the signal that ended ptxas, not a number that stands for it.
     kill -s "$(kill -l $status 2>/dev/null)" $$ 2>/dev/null

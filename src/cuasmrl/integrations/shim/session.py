@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def prepared(store: Store, mode: Mode, chip: str | None = None) -> Prepared:
 
 def run(command: Sequence[str], store: Store, mode: Mode, chip: str | None = None) -> Outcome:
     """Run a program to its end; its input, output and terminal are its own."""
-    with tempfile.TemporaryDirectory(prefix="cuasmrl-run-") as session:
+    with tempfile.TemporaryDirectory(prefix="cuasmrl-run-", ignore_cleanup_errors=True) as session:
         ready = prepared(store, mode, chip)
         status = _run(command, {**os.environ, **ready.changes, SESSION: session})
         return Outcome(status, _events(Path(session) / EVENTS), ready.problems)
@@ -103,6 +104,11 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 def _events(log: Path) -> tuple[Mapping[str, Any], ...]:
     try:
         lines = log.read_text(encoding="utf-8").splitlines()
-        return tuple(json.loads(line) for line in lines)
     except (OSError, ValueError):
         return ()
+    events = []
+    for line in lines:
+        # A shim that is killed, or a full disk, may leave half a line.
+        with suppress(ValueError):
+            events.append(json.loads(line))
+    return tuple(events)

@@ -65,7 +65,10 @@ def release(path: str | Path, environment: Mapping[str, str] | None = None) -> s
 def asked_of_triton(tool: TritonTool, environment: Mapping[str, str]) -> str:
     """The file the user wants Triton to use, empty for Triton's own; also inside another `cuasmrl run`."""
     asked = environment.get(tool.variable, "")
-    return environment.get(tool.kept, "") if is_shim(asked) else asked
+    if is_shim(asked):
+        return environment.get(tool.kept, "")
+    # Triton also takes a bare name, which it then looks up.
+    return shutil.which(asked, path=environment.get("PATH")) or asked
 
 
 def bundled(name: str) -> Path | None:
@@ -82,10 +85,22 @@ def toolkit_on_path(environment: Mapping[str, str]) -> Path | None:
     """The toolkit of the nvcc on PATH, or of a ptxas there without one."""
     search = environment.get("PATH")
     if nvcc := shutil.which("nvcc", path=search):
-        return original(_home_of_nvcc(nvcc))
+        return toolkit_of(nvcc)
     if ptxas := shutil.which("ptxas", path=search):
         return original(Path(ptxas).resolve().parent.parent)
     return None
+
+
+def toolkit_of(nvcc: str) -> Path:
+    """A file of this name may be a script that starts the real one, which says itself where it is."""
+    command = [nvcc, "--dryrun", "none.cu"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+        if found := _HERE.search(done.stderr.decode(errors="replace")):
+            return original(Path(found[1]).parent)
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return original(Path(nvcc).resolve().parent.parent)
 
 
 def toolkit_in_packages() -> Path | None:
@@ -107,16 +122,3 @@ def original(toolkit: Path) -> Path:
 def ptxas_of(toolkit: Path) -> Path | None:
     path = toolkit / "bin" / "ptxas"
     return path if path.exists() and not is_shim(path) else None
-
-
-def _home_of_nvcc(nvcc: str) -> Path:
-    """What is found on PATH may be a script that starts the real one, which says itself where it is."""
-    try:
-        done = subprocess.run(
-            [nvcc, "--dryrun", "none.cu"], capture_output=True, timeout=_SECONDS, check=False
-        )
-        if found := _HERE.search(done.stderr.decode(errors="replace")):
-            return Path(found[1]).parent
-    except (OSError, subprocess.SubprocessError):
-        pass
-    return Path(nvcc).resolve().parent.parent

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cuasmrl.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.integrations.triton.buffers import Taken, take
 from cuasmrl.integrations.triton.launches import Seen
 from cuasmrl.launch import Argument, Launch
-from cuasmrl.launches import LaunchRecord, as_json, describe
-from cuasmrl.launches.fills import dtype_named
+from cuasmrl.launches import Buffer, LaunchRecord, as_json, describe
 from cuasmrl.store import Recorded, Store, code_key
 from cuasmrl.virtual.arguments import by_type, parameters_of
-from cuasmrl.virtual.memory import bytes_of
 
-_ELEMENTS = {
-    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "u1": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
-    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2",
-}  # fmt: skip
-_CONSTANT = "k"
-"""Behind the star, for a pointer through which nothing is written."""
 _SCRATCH = ("global_scratch", "profile_scratch")
 
 
@@ -65,20 +57,41 @@ def record_of(seen: Seen) -> LaunchRecord:
     kernel, metadata = seen.kernel, seen.kernel.metadata
     if metadata.num_ctas != 1 or getattr(metadata, "tensordesc_meta", None):
         raise CuasmrlError("it uses clusters or TMA descriptors, which launch files do not describe")
-    names, arguments = [], []
-    buffers: dict[tuple[int, str], Argument] = {}
+    names: list[str] = []
+    arguments: list[Argument] = []
+    taken: dict[tuple[int, str], Taken] = {}
+    sizes: dict[int, int] = {}
     for name, type_, value in parameters_of(kernel.src.signature, seen.values, kernel.name):
+        what = f"argument {name}"
+        if type_.startswith("*") and hasattr(value, "data_ptr") and value.data_ptr():
+            place = int(value.data_ptr()), type_
+            found = taken[place] = taken.get(place) or take(type_, value, what)
+            sizes[len(names)] = found.elements
+            arguments.append(found.array)
+        else:
+            arguments.append(None if hasattr(value, "data_ptr") else by_type(type_, value, what))
         names.append(name)
-        arguments.append(_argument(name, type_, value, buffers))
-    wanted = Cubin.parse(kernel.asm["cubin"], f"the cubin of {kernel.name}").kernel(kernel.name).parameters
-    blocks = seen.grid[0] * seen.grid[1] * seen.grid[2]
-    for name in _SCRATCH[: len(wanted) - len(arguments)]:
+    for name, scratch in _scratch(seen, len(arguments)):
         names.append(name)
-        size = getattr(metadata, f"{name}_size", 0) * blocks
-        arguments.append(np.zeros(size, np.uint8) if size else None)
+        arguments.append(scratch)
     block = (metadata.num_warps * metadata.warp_size, 1, 1)
     launch = Launch(seen.grid, block, metadata.shared, tuple(arguments))
-    return describe(launch, kernel.name, names)
+    record = describe(launch, kernel.name, names)
+    whole = tuple(
+        replace(entry, shape=(sizes[number],)) if isinstance(entry, Buffer) and number in sizes else entry
+        for number, entry in enumerate(record.arguments)
+    )
+    return replace(record, arguments=whole)
+
+
+def _scratch(seen: Seen, given: int) -> Iterator[tuple[str, Argument]]:
+    """The pointers that Triton appends; how many of them depends on its version, and the cubin knows."""
+    name, cubin = seen.kernel.name, seen.kernel.asm["cubin"]
+    wanted = len(Cubin.parse(cubin, f"the cubin of {name}").kernel(name).parameters)
+    blocks = seen.grid[0] * seen.grid[1] * seen.grid[2]
+    for label in _SCRATCH[: wanted - given]:
+        size = getattr(seen.kernel.metadata, f"{label}_size", 0) * blocks
+        yield label, np.zeros(size, np.uint8) if size else None
 
 
 def origin_of(seen: Seen) -> dict[str, Any]:
@@ -111,36 +124,3 @@ def _likeness(seen: Seen) -> Iterator[Any]:
             yield type_, value.numel()
         else:
             yield type_, str(value)
-
-
-def _argument(name: str, type_: str, value: Any, buffers: dict[tuple[int, str], Argument]) -> Argument:
-    what = f"argument {name}"
-    if not type_.startswith("*") or not hasattr(value, "data_ptr"):
-        return by_type(type_, value, what)
-    address, element = int(value.data_ptr()), _element(type_, what)
-    if not address:
-        return None
-    if (address, element) not in buffers:
-        flat, kind = _on_host(value, what), dtype_named(element)
-        buffers[address, element] = flat[: flat.nbytes - flat.nbytes % kind.itemsize].view(kind)
-    return buffers[address, element]
-
-
-def _element(type_: str, what: str) -> str:
-    inner = type_[1:]
-    found = _ELEMENTS.get(inner) or _ELEMENTS.get(inner.removeprefix(_CONSTANT))
-    if found is None:
-        raise CuasmrlError(f"{what} points to elements of type {inner}, which launch files do not know")
-    return found
-
-
-def _on_host(tensor: Any, what: str) -> Any:
-    """Bytes from a tensor's first element to the end of its storage, wherever it lives."""
-    device = getattr(tensor, "device", "cpu")
-    if str(getattr(device, "type", device)) == "cpu":
-        return bytes_of(tensor, what)
-    base = getattr(tensor, "base", tensor)
-    torch = importlib.import_module("torch")
-    place = base.storage_offset() * base.element_size()
-    whole = torch.tensor([], dtype=torch.uint8, device=device).set_(base.untyped_storage())
-    return whole[place:].cpu().numpy()

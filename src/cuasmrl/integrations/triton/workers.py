@@ -12,7 +12,7 @@ import warnings
 from typing import Any
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.integrations.triton.bootstrap import environment
+from cuasmrl.integrations.triton.bootstrap import SITE, environment
 from cuasmrl.integrations.triton.modes import Mode
 from cuasmrl.store import EMPTY, Store
 
@@ -40,12 +40,16 @@ class WorkerSettings:
         changed[_TAG] = tag(self._store, os.environ.get(_TAG, ""))
         self._before = {name: os.environ.get(name) for name in changed}
         os.environ.update(changed)
+        # torch gives its workers the path of this process for PYTHONPATH. The first entry has a meaning.
+        sys.path.insert(1, SITE)
         config = _torch_config()
         if config is not None:
             self._tag = config.cache_key_tag
             config.cache_key_tag = tag(self._store, config.cache_key_tag)
 
     def take_out(self) -> None:
+        if SITE in sys.path:
+            sys.path.remove(SITE)
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
