@@ -32,6 +32,7 @@ def test_a_recorded_kernel_without_a_gain(store: Store, tmp_path: Path) -> None:
     assert bool(store.recorded()) != found["stored"]
 
 
+@pytest.mark.slow
 def test_an_accepted_result_goes_into_the_store(store: Store, tmp_path: Path) -> None:
     sizes = ("--config", "m64n64k32_w4_s3", "--set", "M=128", "--set", "N=128", "--set", "K=256")
     options = (*sizes, "--budget", "150", "--run", tmp_path / "run", "--store")

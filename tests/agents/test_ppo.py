@@ -12,8 +12,8 @@ from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
 
 from cuasmrl.agents import Agent, match
+from cuasmrl.agents.lessons import Lessons, Memory, Trials
 from cuasmrl.agents.policies import RowNetwork
-from cuasmrl.agents.lessons import Lessons, Memory
 from cuasmrl.agents.ppo import PPO, PublishedPPO
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, FreeGame
@@ -23,7 +23,7 @@ from tests.traced_kernels import traced
 SMALL = PPO(weights=None, rollout=32, batch=16, epochs=2, width=8, horizon=64, reviews=1)
 
 
-def play(agent: Agent, name: str = "softmax", budget: int = 100, seed: int = 0) -> Clock:
+def play(agent: Agent, name: str = "softmax", budget: int = 60, seed: int = 0) -> Clock:
     kernel = traced(name)
     return match(agent, kernel.listing, VirtualTimer(kernel, turns=2, seeds=(1,)), budget, seed)
 
@@ -32,7 +32,7 @@ def play(agent: Agent, name: str = "softmax", budget: int = 100, seed: int = 0) 
 def test_the_budget_is_spent_and_the_result_repeats(learns: bool) -> None:
     agent = replace(SMALL, learns=learns)
     first, second = play(agent), play(agent)
-    assert first.spent == second.spent == 100
+    assert first.spent == second.spent == 60
     assert first.best == second.best
     certify("softmax", first.best)
     assert play(agent, seed=1)._times.keys() != first._times.keys()
@@ -68,18 +68,17 @@ def test_a_policy_does_not_depend_on_the_number_of_rows() -> None:
     torch.testing.assert_close(summary, same)
 
 
-def test_equal_positions_are_looked_at_once() -> None:
+def test_a_frozen_trunk_looks_at_a_position_once() -> None:
     torch.manual_seed(0)
-    network = RowNetwork(6, 5, 4, 8).eval()
+    network = RowNetwork(6, 5, 4, 8)
     tables = torch.rand(2, 6, 5)[[0, 1, 1, 0]]
-    alone = [network(table[None])[0] for table in tables]
-    torch.testing.assert_close(network(tables)[0], torch.cat(alone))
+    before = network(tables)[0]
+    network.freeze()
+    torch.testing.assert_close(network(tables)[0], before)
+    assert len(network._known) == 2
     with torch.no_grad():
-        before = network(tables[:1])[0]
-        network.encoder.weight.mul_(2)
-        assert torch.equal(network(tables[:1])[0], before)
-        network.train()
-        assert not torch.equal(network(tables[:1])[0], before)
+        network.scores.bias += 1
+    torch.testing.assert_close(network(tables)[0][:, :-1], before[:, :-1] + 1)
 
 
 def test_episodes_begin_at_the_best_schedule_or_aside_of_it() -> None:
@@ -109,19 +108,37 @@ def test_rewards_are_scaled_by_their_logarithm_and_remembered() -> None:
         if info["time"] != before:
             gain = 100 * (before - info["time"]) / game.game.clock.start
             assert reward == pytest.approx(np.sign(gain) * np.log1p(abs(gain) / 0.1))
-    assert sum(len(actions) for actions in lessons.memory.actions) == 20
+    assert len(lessons.memory.actions) == 20
 
 
 def test_the_memory_gives_moves_with_their_positions() -> None:
-    memory = Memory(0)
+    memory = Memory()
     for number in range(3):
         memory.see(np.full((2, 2), number, np.float32))
         for action in range(number):
             memory.note(10 * number + action, float(number))
-    found = memory.some(8)
-    assert len(found.seen) == 2
+    found = memory.take()
+    assert len(found.actions) == 3
     for of, action, gain in zip(found.of, found.actions, found.gains, strict=True):
         assert found.seen[of, 0, 0] == action // 10 == gain
+    memory.note(25, 1.0)
+    assert memory.take().seen[0, 0, 0] == 2
+
+
+def test_looking_back_teaches_what_helped() -> None:
+    torch.manual_seed(0)
+    bandit = Bandit(32)
+    model = replace(SMALL, tether=0.0).model([bandit], 0)
+    network = model.policy.mlp_extractor
+    network.freeze()
+    model._start = [p.detach().clone() for p in network.scores.parameters()]
+    actions = np.arange(16)
+    gains = (actions == 6).astype(np.float32)
+    model._remember(network, [Trials(bandit.rows[None], np.zeros(16, np.int64), actions, gains)])
+    for _ in range(100):
+        model._look_back(network.scores)
+    logits = network(torch.from_numpy(bandit.rows[None]))[0][0, :16]
+    assert int(logits.argmax()) == 6
 
 
 class Bandit(gym.Env[Any, Any]):

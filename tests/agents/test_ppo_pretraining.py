@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from cuasmrl.agents import match, weights
-from cuasmrl.agents.lessons import Trials, worth_loss
+from cuasmrl.agents.lessons import Trials
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
-from cuasmrl.agents.pretraining import Curriculum, Lesson, explore, fit, kernels
+from cuasmrl.agents.pretraining import Curriculum, Lesson, explore, fit, kernels, worth_loss
+from cuasmrl.agents.transfer import transfers
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game.features import COLUMNS
@@ -84,6 +85,15 @@ def test_weights_for_another_game_are_refused(tmp_path: Path) -> None:
 def test_the_weights_that_come_along_fit_this_game() -> None:
     weights.load(weights.DEFAULT, RowNetwork(1, len(COLUMNS), KINDS, PPO.width), PPO.width)
     assert weights.DEFAULT.stat().st_size < 1 << 20
+
+
+def test_transfer_is_measured_on_unseen_workloads_only(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    weights.save(path, RowNetwork(1, len(COLUMNS), KINDS, PPO.width), PPO.width, {"hold_out": ["vector_add"]})
+    (found,) = transfers([traced("vector_add")], path, few=3, many=5)
+    assert found.kernel.startswith("vector_add")
+    with pytest.raises(CuasmrlError, match="trained on softmax"):
+        list(transfers([traced("softmax")], path))
 
 
 def test_holding_everything_out_is_refused() -> None:

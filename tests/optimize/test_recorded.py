@@ -125,6 +125,7 @@ def test_where_it_is_played(store: Store, cubin: bytes, tmp_path: Path, device: 
         store.forget_recorded(outcome.key)
 
 
+@pytest.mark.slow
 def test_only_a_faster_one_replaces_a_result(
     store: Store, cubin: bytes, tmp_path: Path, device: Device
 ) -> None:

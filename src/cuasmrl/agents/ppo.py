@@ -68,11 +68,11 @@ class PPO:
     """Whether moves that make the kernel slower stay on the board."""
     unit: float = 0.1
     """A gain in percent that counts as much; larger ones grow like the logarithm."""
-    patience: int = 400
+    patience: int = 300
     """Evaluations without a gain after which an episode begins a few moves aside of the best."""
     aside: int = 4
     """Random moves of such a step."""
-    sharpness: float = 1.5
+    sharpness: float = 2.0
     """Moves are preferred by the odds that they help to this power: there are thousands of poor ones."""
     reviews: int = 20
     """Gradient steps after each update on the worth of all moves tried so far."""
@@ -180,18 +180,21 @@ class Learner(MaskablePPO):
         if not self._start:
             self._start = [p.detach().clone() for p in network.scores.parameters()]
         super().train()
-        if self.reviews and network.is_frozen:
-            for memory in self.env.get_attr("memory"):  # type: ignore[union-attr]
-                self._remember(network, memory.take())
-            self._look_back(network.scores)
+        if self.reviews:
+            lessons = [memory.take() for memory in self.env.get_attr("memory")]  # type: ignore[union-attr]
+            # What a network that still changes makes of a row would be out of date.
+            if network.is_frozen:
+                self._remember(network, lessons)
+                self._look_back(network.scores)
 
-    def _remember(self, network: RowNetwork, trials: Trials) -> None:
+    def _remember(self, network: RowNetwork, lessons: list[Trials]) -> None:
         """What the network makes of the rows that moved is all that scores depend on."""
-        with torch.no_grad():
-            rows = network.recall(torch.from_numpy(trials.seen))[0]
-        row, jump = np.divmod(trials.actions, network.scores.out_features)
-        gains = torch.from_numpy(trials.gains)
-        self._tried.append((rows[trials.of, row], torch.from_numpy(jump), worth(gains)))
+        for trials in lessons:
+            with torch.no_grad():
+                rows = network.recall(torch.from_numpy(trials.seen))[0]
+            row, jump = np.divmod(trials.actions, network.scores.out_features)
+            gains = torch.from_numpy(trials.gains)
+            self._tried.append((rows[trials.of, row], torch.from_numpy(jump), worth(gains)))
 
     def _look_back(self, head: torch.nn.Linear) -> None:
         """Fit the scores to what all moves were worth, tied to where they began."""

@@ -43,7 +43,8 @@ STATIC = (
 )  # fmt: skip
 DYNAMIC = (
     "stall", "yields", "waits", "sets write barrier", "sets read barrier", "reuse", "place in block",
-    "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "share of time", "awaited",
+    "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "share of time",
+    "awaited",
     *(f"waited: {REASON_NAMES[reason]}" for reason in _REASONS),
 )  # fmt: skip
 COLUMNS = (*STATIC, *DYNAMIC)
@@ -112,7 +113,7 @@ class Features:
             waiting = np.flatnonzero((masks >> k & 1 == 1) & (waits > 0))
             if len(raising):
                 np.add.at(found, raising[np.searchsorted(raising, waiting) - 1], waits[waiting])
-        return np.minimum(found, waits.sum())
+        return found.clip(max=float(waits.sum()))
 
     def _slack(self, number: int, order: Int) -> Int:
         """Cycles by which each could be later, by stall counts, before someone behind it had to move."""

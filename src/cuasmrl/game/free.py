@@ -35,10 +35,10 @@ class FreeGame(gym.Env[Observation, np.int64]):
     instruction.
 
     ## Action Space
-    `Discrete(30 n + 1)` for n rows: `30 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: a drag
-    by 1 to 55 places, to the end of its reach, to where warps wait longest, a group of one opcode by 1, 4 or
-    16 places; and flip the yield hint, flip the reuse flags. The last action stops the episode; it is always
-    legal. `action_masks()` says which are.
+    `Discrete(32 n + 1)` for n rows: `32 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: a drag
+    by 1 to 128 places, to the end of its reach, to where warps wait longest nearby or farther off, a group of
+    one opcode by 2 to 96 places; and flip the yield hint, flip the reuse flags. The last action stops the
+    episode; it is always legal. `action_masks()` says which are.
 
     ## Observation Space
     `Box(0, 1, (rows, features))`, one row per instruction of the scope in present order, then rows of zeros.

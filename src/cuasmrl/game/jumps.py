@@ -18,12 +18,12 @@ Float: TypeAlias = npt.NDArray[np.float64]
 Bool: TypeAlias = npt.NDArray[np.bool_]
 NOWHERE = -1
 
-DISTANCES = (1, 2, 3, 5, 8, 13, 21, 34, 55)
+DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Of drags: a move by one is often too small to matter, the farthest too large."""
-GROUP_DISTANCES = (1, 4, 16)
-GROUP = 4
+GROUP_DISTANCES = (2, 8, 32, 96)
+GROUP = 6
 """Instructions of one opcode that move together."""
-_VIEW = 64
+VIEWS = (24, 192)
 """Places to either side in which the longest wait is looked for."""
 
 
@@ -33,7 +33,7 @@ class Kind(StrEnum):
     REACH = "reach"
     """As far as dependences allow."""
     WAIT = "wait"
-    """Dragged to where warps wait longest: there it may take a cycle that is lost otherwise."""
+    """Dragged to where warps wait longest, so far away at most: a cycle that is lost there may be of use."""
     GROUP = "group"
     """With the next ones of its opcode, all dragged by the same distance."""
     YIELD = "yield"
@@ -48,7 +48,7 @@ class Jump:
 
     kind: Kind
     by: int = 0
-    """Places, negative upwards; only the sign counts where the kind says how far."""
+    """Places, negative upwards; only the sign counts for the reach."""
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ def _directed(sign: int) -> tuple[Jump, ...]:
     return (
         *(Jump(Kind.DRAG, sign * by) for by in DISTANCES),
         Jump(Kind.REACH, sign),
-        Jump(Kind.WAIT, sign),
+        *(Jump(Kind.WAIT, sign * view) for view in VIEWS),
         *(Jump(Kind.GROUP, sign * by) for by in GROUP_DISTANCES),
     )
 
@@ -110,16 +110,18 @@ def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alik
     drags[sign * (limit[:, None] - drags) < 0] = NOWHERE
     drags[reach == here, 0] = NOWHERE
     farthest = np.where((drags == reach[:, None]).any(axis=1) | (reach == here), NOWHERE, reach)
-    wait = _longest_wait(sign, here, limit, waits)
-    wait[(drags == wait[:, None]).any(axis=1) | (farthest == wait)] = NOWHERE
+    far = np.concatenate([drags, farthest[:, None]], axis=1)
+    for view in VIEWS:
+        wait = _longest_wait(sign, here, limit, waits, view)[:, None]
+        far = np.concatenate([far, np.where((far == wait).any(axis=1, keepdims=True), NOWHERE, wait)], axis=1)
     groups = here[:, None] + sign * np.array(GROUP_DISTANCES)
     groups[~has_alike[:, None] | (sign * (limit[:, None] - groups) < 0)] = NOWHERE
-    return np.concatenate([drags, farthest[:, None], wait[:, None], groups], axis=1)
+    return np.concatenate([far, groups], axis=1)
 
 
-def _longest_wait(sign: int, here: Int, limit: Int, waits: Float) -> Int:
+def _longest_wait(sign: int, here: Int, limit: Int, waits: Float, view: int) -> Int:
     """The place in front of the one at which warps wait longest, of those not too far away."""
-    steps = np.arange(1, _VIEW + 1)
+    steps = np.arange(1, view + 1)
     places = here[:, None] + sign * steps
     waiting = places + (sign > 0) - here[0]
     is_inside = (sign * (limit[:, None] - places) >= 0) & (waiting >= 0) & (waiting < len(here))
@@ -140,10 +142,9 @@ def _can_flip(board: Board, order: list[int]) -> Bool:
     """Whether the yield hint and the reuse flags of every place can be flipped, a column each."""
     if board.is_opaque:
         return np.zeros((len(order), 2), bool)
-    return np.array([
-        [0 < board.stall[i] <= LONGEST_STALL_WITHOUT_YIELD and not board.fixed[i], board.code[i].control.reuse != 0]
-        for i in order
-    ])  # fmt: skip
+    found = [(0 < board.stall[i] <= LONGEST_STALL_WITHOUT_YIELD and not board.fixed[i],
+              board.code[i].control.reuse != 0) for i in order]  # fmt: skip
+    return np.array(found)
 
 
 def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Move]:
@@ -159,4 +160,5 @@ def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Mo
     alike = [j for j in behind if board.code[j].opcode == opcode][:GROUP]
     # Whoever goes first must not run into the others of the group.
     alike = alike if jump.by < 0 else alike[::-1]
-    return [Drag(j, min(board.position[j] + jump.by, block.end - 1)) for j in alike]
+    last = block.end - 1
+    return [Drag(j, min(max(board.position[j] + jump.by, block.start), last)) for j in alike]

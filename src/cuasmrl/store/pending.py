@@ -61,7 +61,8 @@ def record(
     found = Recorded(key, root / key)
     try:
         for _ in range(_ATTEMPTS):
-            with suppress(FileNotFoundError):
+            # A folder that is moved away while it is being made exists and does not.
+            with suppress(FileNotFoundError, FileExistsError):
                 _note_down(found, cubin, texts, _json(origin))
                 return found
         _note_down(found, cubin, texts, _json(origin))

@@ -1,5 +1,6 @@
 """The hook in Triton's compiler: what it changes, and everything that it leaves alone."""
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import triton
 
 import cuasmrl
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.integrations.triton import Mode, installation
+from cuasmrl.integrations.triton import Mode, installation, workers
 from cuasmrl.integrations.triton.compiler import backend_class, is_known
 from cuasmrl.integrations.triton.cost import measure_launches
 from cuasmrl.store import Store
@@ -130,8 +131,10 @@ def test_the_decorator_covers_its_kernel_only(store: Store) -> None:
     entry, _ = (put_result(store, cubin) for cubin in plain)
     cuasmrl.jit(store=store)(softmax)
     assert (code(again()), code(again(scale))) == (code(entry.optimised), code(plain[1]))
+    assert "CUASMRL_TRITON" not in os.environ, "what it covers is in this process"
     # Installed for all, the other one must not come from the cache of before.
     assert cuasmrl.install(store=store)
+    assert os.environ["CUASMRL_TRITON"] == "deploy"
     assert code(again(scale)) == code(rearranged(plain[1]))
 
 
@@ -180,6 +183,20 @@ def test_two_installs_at_once(store: Store, tmp_path: Path) -> None:
     assert found is not None
     assert (found.mode, found.store.root) == (Mode.DEPLOY, store.root)
     assert code(again()) == code(next(store.entries()).optimised)
+
+
+def test_all_or_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of torch that run already are worth a warning, and here warnings are errors."""
+    backend, before = backend_class(), dict(os.environ)
+    methods = backend.add_stages, backend.hash
+    monkeypatch.setattr(workers, "_workers_run", lambda: True)
+    with pytest.raises(RuntimeWarning, match="compile workers of torch have started already"):
+        cuasmrl.install(store=store)
+    assert (backend.add_stages, backend.hash) == methods
+    assert dict(os.environ) == before
+    assert installation() is None
+    with warning("compile workers of torch have started already"):
+        assert cuasmrl.install(store=store)
 
 
 def test_another_copy_of_us(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

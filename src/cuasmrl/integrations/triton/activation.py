@@ -113,13 +113,26 @@ def _switch_on(mode: Mode, store: Store, names: set[str] | None, play: dict[str,
             return _extend(_current, mode, store, names)
         made = Installation(mode, store, names)
         try:
-            made.hooks = _hooks(made, play)
+            hooks = _hooks(made, play)
         except CuasmrlError as error:
             return _refused(str(error))
-        for hook in made.hooks:
-            hook.put_in()
+        _put_in(made, hooks)
         _current = made
         return True
+
+
+def _put_in(made: Installation, hooks: tuple[Hook, ...]) -> None:
+    """All of them or none."""
+    done = made.hooks
+    try:
+        for hook in hooks:
+            hook.put_in()
+            made.hooks = (*made.hooks, hook)
+    except BaseException:
+        for hook in reversed(made.hooks[len(done) :]):
+            hook.take_out()
+        made.hooks = done
+        raise
 
 
 def _extend(current: Installation, mode: Mode, store: Store, names: set[str] | None) -> bool:
@@ -129,8 +142,11 @@ def _extend(current: Installation, mode: Mode, store: Store, names: set[str] | N
             f"with {store.root} is not; call cuasmrl.uninstall() first",
             what="the first one stays",
         )
-    if current.names is not None:
-        current.names = None if names is None else current.names | names
+    if current.names is not None and names is not None:
+        current.names |= names
+    elif current.names is not None:
+        _put_in(current, _hooks_for_all(current))
+        current.names = None
     return True
 
 
@@ -139,7 +155,8 @@ def _hooks(made: Installation, play: dict[str, Any]) -> tuple[Hook, ...]:
     if is_hooked(backend):
         raise CuasmrlError("another copy of cuasmrl is at work in this process; remove one of them")
     if made.mode is Mode.DEPLOY:
-        return CubinStage(backend, made.store, made.scope, made.covers), WorkerSettings(made.mode, made.store)
+        stage = CubinStage(backend, made.store, made.scope, made.covers)
+        return (stage, *(_hooks_for_all(made) if made.names is None else ()))
     from cuasmrl.integrations.triton.launches import LaunchHook
     from cuasmrl.integrations.triton.recording import Recorder
 
@@ -149,6 +166,11 @@ def _hooks(made: Installation, play: dict[str, Any]) -> tuple[Hook, ...]:
 
         return (LaunchHook(Player(keep, **play), made.covers),)
     return (LaunchHook(keep, made.covers),)
+
+
+def _hooks_for_all(made: Installation) -> tuple[Hook, ...]:
+    """A decorator is about kernels that this process compiles; other processes get all or nothing."""
+    return (WorkerSettings(made.mode, made.store),) if made.mode is Mode.DEPLOY else ()
 
 
 def _refused(why: str, what: str = "kernels stay as compiled") -> bool:

@@ -37,7 +37,7 @@ class WorkerSettings:
                 stacklevel=6,
             )
         changed = environment(self._mode, self._store.root, os.environ)
-        changed[_TAG] = tag(self._store, os.environ.get(_TAG, ""))
+        changed |= {_TAG: ours} if (ours := tag(self._store, os.environ.get(_TAG, ""))) else {}
         self._before = {name: os.environ.get(name) for name in changed}
         os.environ.update(changed)
         # torch gives its workers the path of this process for PYTHONPATH. The first entry has a meaning.
