@@ -97,17 +97,16 @@ def test_episodes_begin_at_the_best_schedule_or_aside_of_it() -> None:
     assert game.game.schedule != game.game.clock.best
 
 
-def test_rewards_are_scaled_by_their_logarithm_and_remembered() -> None:
+def test_new_lows_are_rewarded_by_their_logarithm_and_all_moves_remembered() -> None:
     game = FreeGame(new_game("softmax"), horizon=1000)
     lessons = Lessons(game, 0.1, 400, 2, 0)
-    lessons.reset()
+    lowest = lessons.reset()[1]["time"]
     rng = np.random.default_rng(0)
     for _ in range(20):
-        before = game._time
         _, reward, _, _, info = lessons.step(rng.choice(np.flatnonzero(game.action_masks()[:-1])))
-        if info["time"] != before:
-            gain = 100 * (before - info["time"]) / game.game.clock.start
-            assert reward == pytest.approx(np.sign(gain) * np.log1p(abs(gain) / 0.1))
+        gain = max(0.0, 100 * (lowest - info["time"]) / game.game.clock.start)
+        assert reward == pytest.approx(np.log1p(gain / 0.1))
+        lowest = min(lowest, info["time"])
     assert len(lessons.memory.actions) == 20
 
 
@@ -128,17 +127,20 @@ def test_the_memory_gives_moves_with_their_positions() -> None:
 def test_looking_back_teaches_what_helped() -> None:
     torch.manual_seed(0)
     bandit = Bandit(32)
-    model = replace(SMALL, tether=0.0).model([bandit], 0)
+    model = replace(SMALL, tether=0.0, reviews=1000).model([bandit], 0)
     network = model.policy.mlp_extractor
     network.freeze()
     model._start = [p.detach().clone() for p in network.scores.parameters()]
     actions = np.arange(16)
     gains = (actions == 6).astype(np.float32)
     model._remember(network, [Trials(bandit.rows[None], np.zeros(16, np.int64), actions, gains)])
-    for _ in range(100):
-        model._look_back(network.scores)
-    logits = network(torch.from_numpy(bandit.rows[None]))[0][0, :16]
-    assert int(logits.argmax()) == 6
+    seen = torch.from_numpy(bandit.rows[None])
+    with torch.no_grad():
+        before = network(seen)[0][0, :16]
+    model._look_back(network.scores)
+    with torch.no_grad():
+        rise = network(seen)[0][0, :16] - before
+    assert rise[6] > rise[actions != 6].mean() + 1
 
 
 class Bandit(gym.Env[Any, Any]):

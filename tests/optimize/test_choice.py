@@ -40,7 +40,7 @@ def test_a_trial_is_played_on_configs_near_the_fastest() -> None:
     cycles = {c.config: c.cycles for c in candidates if c.cycles is not None}
     near = [name for name, count in cycles.items() if count <= 1.2 * min(cycles.values())]
     assert [c.config for c in candidates if c.played is not None] == near
-    assert all(c.played <= cycles[c.config] for c in candidates if c.played is not None)
+    assert all(0.5 < c.played / cycles[c.config] < 1.05 for c in candidates if c.played is not None)
     reached = {c.config: c.played or cycles[c.config] for c in candidates}
     assert kernel.config == min(reached, key=lambda name: reached[name])
     assert steps[-1] == (len(near), len(near))

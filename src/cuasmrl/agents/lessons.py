@@ -16,8 +16,8 @@ from cuasmrl.game import FreeGame
 Float: TypeAlias = npt.NDArray[np.float32]
 Int: TypeAlias = npt.NDArray[np.int64]
 
-UNIT = 0.05
-"""A gain in percent that counts as much; larger ones grow like the logarithm, up to one percent."""
+FULL = 0.5
+"""A gain in percent that is worth 1, as are larger ones; smaller ones are worth their share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Trials:
 
 def worth(gains: torch.Tensor) -> torch.Tensor:
     """Of moves, from 0 to 1, by their gains in percent."""
-    return torch.log1p(gains.clamp(0, 1) / UNIT) / math.log1p(1 / UNIT)
+    return (gains / FULL).clamp(0, 1)
 
 
 class Lessons(gym.Wrapper[Any, Any, Any, Any]):
@@ -53,6 +53,7 @@ class Lessons(gym.Wrapper[Any, Any, Any, Any]):
         self.rng = np.random.default_rng(seed)
         self.memory = Memory()
         self._last_gain = 0
+        self._lowest = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         clock = self.game.game.clock
@@ -60,21 +61,21 @@ class Lessons(gym.Wrapper[Any, Any, Any, Any]):
         if clock.spent - self._last_gain >= self.patience:
             self._last_gain = clock.spent
             found = self._step_aside() or found
+        self._lowest = found[1]["time"]
         self.memory.see(found[0])
         return found
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         clock = self.game.game.clock
         seen, reward, terminated, truncated, info = self.env.step(action)
-        gain = float(reward)
         if action != self.game.stop:
-            self.memory.note(int(action), gain)
+            self.memory.note(int(action), float(reward))
         self.memory.see(seen)
+        gain = max(0.0, 100 * (self._lowest - info["time"]) / clock.start)
         if gain > 0:
-            self._last_gain = clock.spent
+            self._last_gain, self._lowest = clock.spent, info["time"]
         truncated |= clock.spent - self._last_gain >= self.patience
-        scaled = math.copysign(math.log1p(abs(gain) / self.unit), gain)
-        return seen, scaled, terminated, truncated, info
+        return seen, math.log1p(gain / self.unit), terminated, truncated, info
 
     def _step_aside(self) -> tuple[Any, Any] | None:
         """A few random moves away from where the game stands, for better or worse."""

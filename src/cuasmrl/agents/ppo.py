@@ -58,25 +58,27 @@ class PPO:
     """Lambda of the advantage estimate."""
     clip: float = 0.2
     """How far an update may change the odds of a move."""
-    entropy: float = 0.003
+    entropy: float = 0.01
     """Reward for staying undecided."""
     value: float = 0.5
     """Weight of the critic's loss."""
-    horizon: int = 512
+    horizon: int = 2000
     """Moves in an episode."""
     keep_worse: bool = False
     """Whether moves that make the kernel slower stay on the board."""
+    leeway: float = 0.05
+    """Percent of the start by which a climb may get slower than its best."""
     unit: float = 0.1
     """A gain in percent that counts as much; larger ones grow like the logarithm."""
-    patience: int = 300
+    patience: int = 200
     """Evaluations without a gain after which an episode begins a few moves aside of the best."""
     aside: int = 4
     """Random moves of such a step."""
-    sharpness: float = 2.0
+    sharpness: float = 1.5
     """Moves are preferred by the odds that they help to this power: there are thousands of poor ones."""
-    reviews: int = 20
+    reviews: int = 5
     """Gradient steps after each update on the worth of all moves tried so far."""
-    tether: float = 2.0
+    tether: float = 10.0
     """How strongly these are held to the weights that play began with."""
     log_dir: Path | None = field(default=None, compare=False)
     """Where TensorBoard scalars go; changes nothing in play."""
@@ -94,7 +96,7 @@ class PPO:
         else:
             watch(model, clock)
 
-    def model(self, games: list[gym.Env[Any, Any]], seed: int) -> MaskablePPO:
+    def model(self, games: list[gym.Env[Any, Any]], seed: int) -> Learner:
         """A learner on environments of equal size."""
         return Learner(
             RowPolicy,
@@ -116,7 +118,7 @@ class PPO:
         )
 
     def _environment(self, new_game: Callable[[], Game], seed: int) -> gym.Env[Any, Any]:
-        game = FreeGame(new_game, horizon=self.horizon, keep_worse=self.keep_worse)
+        game = FreeGame(new_game, horizon=self.horizon, keep_worse=self.keep_worse, leeway=self.leeway)
         return Lessons(game, self.unit, self.patience, self.aside, seed)
 
 

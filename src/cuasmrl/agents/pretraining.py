@@ -57,7 +57,7 @@ class Curriculum:
     """Of each kernel, from the compiler's schedule."""
     moves: int = 1000
     """Tried in each climb."""
-    epochs: int = 6
+    epochs: int = 8
     """Passes over all positions."""
     batch: int = 8
     """Positions in one gradient step, all of one kernel."""

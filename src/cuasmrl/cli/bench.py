@@ -101,7 +101,7 @@ def results(
     budget: Annotated[int, typer.Option("--budget", help="Evaluations of each agent.", min=1)] = 20_000,
     trial: Annotated[
         int, typer.Option("--trial", help="Evaluations on each config near the fastest.", min=0)
-    ] = 500,
+    ] = 2000,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", help="Results go to this file; those in it are not made again."),

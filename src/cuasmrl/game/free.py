@@ -51,7 +51,9 @@ class FreeGame(gym.Env[Observation, np.int64]):
 
     With `keep_worse=False` a move that makes the kernel slower is taken back, and so is one that makes it no
     faster and leads to a schedule which the episode has seen: the player climbs, and never stands still. What
-    was taken back or could not be expressed gives 0 and stays masked until a move is kept.
+    was taken back or could not be expressed gives 0 and stays masked until a move is kept. With a `leeway`
+    above zero, moves to schedules that the episode has not seen are kept as long as they are slower than its
+    best by no more than that.
 
     ## Starting State
     The compiler's schedule, or `options={"schedule": ...}` in `reset`.
@@ -66,6 +68,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
       needs the same number for all.
     * `horizon`: moves in an episode; by default as many as there are movable instructions, at least 32.
     * `keep_worse`: whether moves that make the kernel slower stay.
+    * `leeway`: in percent of the start; how much slower than the best of the episode a climb may get.
 
     ## Version History
     * v1: first version with free movement.
@@ -79,12 +82,14 @@ class FreeGame(gym.Env[Observation, np.int64]):
         rows: int | None = None,
         horizon: int | None = None,
         keep_worse: bool = True,
+        leeway: float = 0.0,
     ) -> None:
         self.game = new_game()
         board, scope = self.game.board, self.game.scope
         self.rows = max(rows or 0, scope.rows)
         self.horizon = horizon or max(_SHORTEST_EPISODE, len(scope.movable))
         self.keep_worse = keep_worse
+        self.leeway = leeway / 100 * self.game.clock.start
         self.stop = KINDS * self.rows
         self.action_space = spaces.Discrete(self.stop + 1)
         self.observation_space = spaces.Box(0.0, 1.0, (self.rows, len(COLUMNS)), np.float32)
@@ -93,7 +98,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         self._features = Features(board, scope, profile, self._anchors)
         self._places = np.concatenate([np.arange(block.start, block.end) for block in scope.blocks])
         self._schedule = self.game.original
-        self._time, self._moves = 0.0, 0
+        self._time, self._moves, self._lowest = 0.0, 0, 0.0
         self._order: list[int] = []
         self._targets = np.zeros((0, KINDS), np.int64)
         self._seen: set[bytes] = set()
@@ -105,7 +110,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         super().reset(seed=seed)
         self._schedule = (options or {}).get("schedule", self.game.original)
         self.game.back_to(self._schedule)
-        self._time = self.game.clock.time(self._schedule)
+        self._time = self._lowest = self.game.clock.time(self._schedule)
         self._moves = 0
         self._seen = {self._schedule.key}
         self._look(NOWHERE)
@@ -153,10 +158,12 @@ class FreeGame(gym.Env[Observation, np.int64]):
             return FAILURE if self.keep_worse else 0.0
         schedule, time = found
         reward = 100 * (self._time - time) / self.game.clock.start
-        if self.keep_worse or reward > 0 or (reward == 0 and schedule.key not in self._seen):
+        is_new = schedule.key not in self._seen
+        if self.keep_worse or time < self._lowest or (is_new and time <= self._lowest + self.leeway):
             i = self._order[action // KINDS]
             self.game.back_to(schedule)
             self._schedule, self._time = schedule, time
+            self._lowest = min(time, self._lowest)
             self._seen.add(schedule.key)
             self._look(i)
             return reward

@@ -1,8 +1,8 @@
 """The whole way: from a workload or a cubin to a schedule that passed the gate."""
 
-from cuasmrl.optimize.choice import Candidate, fastest
+from cuasmrl.optimize.choice import FINALISTS, Candidate, fastest
 from cuasmrl.optimize.deposit import deposit
-from cuasmrl.optimize.optimizer import FINALISTS, RUNS, Optimized, Played, Watch, optimize, resume
+from cuasmrl.optimize.optimizer import RUNS, Optimized, Played, Watch, optimize, resume
 from cuasmrl.optimize.recorded import Outcome, optimize_recorded, play_on
 from cuasmrl.optimize.request import DEFAULT_BUDGET, Request, default_agent
 from cuasmrl.optimize.subject import Subject, prepare

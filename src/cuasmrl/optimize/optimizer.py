@@ -14,7 +14,7 @@ from cuasmrl.devices import Timer, open_timer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gate import TRACED_SEED, Verdict, judge, no_improvement
-from cuasmrl.optimize.choice import fastest
+from cuasmrl.optimize.choice import FINALISTS, fastest
 from cuasmrl.optimize.players import settings_of, with_curves
 from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.subject import Subject, prepare
@@ -22,8 +22,6 @@ from cuasmrl.runs import RunConfig, RunDirectory, versions
 from cuasmrl.runs.directory import check_vacant, vacant
 
 RUNS = Path("runs")
-FINALISTS = 6
-"""Schedules of a game among which one is picked before the gate."""
 
 
 @dataclass(frozen=True)
