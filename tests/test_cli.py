@@ -98,6 +98,7 @@ def test_emulate_compares_with_the_reference() -> None:
     assert outcome["outputs"][0]["elements"] == 744
 
 
+@pytest.mark.slow
 def test_bench_timing_prints_model_and_publication() -> None:
     text = run("bench", "timing")
     assert "V0001" in text

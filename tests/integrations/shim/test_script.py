@@ -1,12 +1,13 @@
 """The shim as a compiler meets it: like the real ptxas, whatever happens behind."""
 
-import mmap
 import os
 import re
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,15 @@ from tests.integrations.shim.conftest import PTX, put
 
 Make = Callable[..., Path]
 MODEL = ("--gpu-name=sm_80", str(PTX))
+
+
+CALLER = """
+import mmap, subprocess, sys
+files = [open(path, "rb") for path in sys.argv[2:]]
+held = [mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for file in files]
+subprocess.run([sys.argv[1]], check=True)
+"""
+"""Calls a tool with files in its memory."""
 
 
 def call(tool: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -193,14 +203,13 @@ def test_it_takes_the_tool_of_the_triton_that_calls(
     (triton / "_C/libtriton.so").write_bytes(b"library")
     own.write_text("#!/bin/sh\necho the caller own\n")
     own.chmod(0o755)
-    assert call(shim).stdout == b"another one\n"
-    with (
-        (triton / "_C/libtriton.so").open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ),
-    ):
-        assert call(shim).stdout == b"the caller own\n"
-        asked = fake_tool("echo the wish of the user")
-        assert call(shim, CUASMRL_PTXAS_BLACKWELL=str(asked)).stdout == b"the wish of the user\n"
+    # A process of its own: this one may have loaded a Triton for another test.
+    bare = partial(call, Path(sys.executable), "-c", CALLER, shim)
+    holding = partial(bare, triton / "_C/libtriton.so")
+    assert bare().stdout == b"another one\n"
+    assert holding().stdout == b"the caller own\n"
+    asked = str(fake_tool("echo the wish of the user"))
+    assert holding(CUASMRL_PTXAS_BLACKWELL=asked).stdout == b"the wish of the user\n"
 
 
 def test_permissions_and_links_stay(
