@@ -64,9 +64,12 @@ def flash_grid(sizes: Sizes, config: Config) -> Grid:
 
 
 def flash_config(m: int, n: int, warps: int, stages: int, *, causal: bool) -> Config:
-    excluded = (
-        {75: "with heads of 128 the tile needs more than its 64 KiB of shared memory."} if m > 64 else {}
-    )
+    excluded = {}
+    if m * n > 64 * 64:
+        excluded[75] = "with heads of 128 the tile needs more than its 64 KiB of shared memory."
+    if n > 64:
+        too_large = "with heads of 128 the tile needs more than its 99 KiB of shared memory."
+        excluded |= dict.fromkeys((86, 89, 120), too_large)
     constants = {"BLOCK_M": m, "BLOCK_N": n, "CAUSAL": causal}
     return Config(f"m{m}n{n}_w{warps}_s{stages}", constants, warps, stages, unsupported=excluded)
 
