@@ -141,7 +141,7 @@ def test_a_truncated_file(softmax: Path, tmp_path: Path) -> None:
 
 
 def test_demo_runs_to_the_refusal(tmp_path: Path) -> None:
-    text = run("demo", "-o", tmp_path)
+    text = run("demo", "-o", tmp_path, "--budget", "300")
     assert "refused: kernel gemm_leaky_relu" in text
     assert "8. One stall count shortened" in text
     folder = tmp_path / "run"

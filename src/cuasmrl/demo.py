@@ -18,12 +18,14 @@ from cuasmrl.schedule import Block, Board, Schedule
 
 WORKLOAD, CONFIG, ARCH = "gemm_leaky_relu", "m128n128k32_w4_s3", 80
 AGENT = "greedy"
-_BUDGET = 1500
+BUDGET = 1500
 _SHOWN = 12
 _RULES = 6
 
 
-def tour(console: Console, folder: Path, seed: int = 0, watch: Watch | None = None) -> None:
+def tour(
+    console: Console, folder: Path, seed: int = 0, watch: Watch | None = None, budget: int = BUDGET
+) -> None:
     workload = workloads.get(WORKLOAD)
     config = workload.config(CONFIG)
     console.print(
@@ -53,8 +55,8 @@ def tour(console: Console, folder: Path, seed: int = 0, watch: Watch | None = No
     console.print(f"   {reachable} places to take an instruction to when stalls are recomputed")
 
     run = vacant(folder / "run")
-    console.print(f"\n5. Play: {AGENT}, {_BUDGET:,} evaluations on the virtual A100, seed {seed}")
-    request = Request(WORKLOAD, CONFIG, agent=AGENT, budget=_BUDGET, seed=seed)
+    console.print(f"\n5. Play: {AGENT}, {budget:,} evaluations on the virtual A100, seed {seed}")
+    request = Request(WORKLOAD, CONFIG, agent=AGENT, budget=budget, seed=seed)
     found = optimize(request, run, watch=watch)
     verdict = found.verdict
     for line in verdict.lines():
