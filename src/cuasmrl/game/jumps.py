@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuasmrl.compiled import compiled
 from cuasmrl.sass import Order, Pipe
 from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule import Block, Board, Drag, Move, SetReuse, SetYield
@@ -119,16 +120,20 @@ def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alik
     return np.concatenate([far, groups], axis=1)
 
 
+@compiled
 def _longest_wait(sign: int, here: Int, limit: Int, waits: Float, view: int) -> Int:
     """The place in front of the one at which warps wait longest, of those not too far away."""
-    steps = np.arange(1, view + 1)
-    places = here[:, None] + sign * steps
-    waiting = places + (sign > 0) - here[0]
-    is_inside = (sign * (limit[:, None] - places) >= 0) & (waiting >= 0) & (waiting < len(here))
-    found = np.where(is_inside, waits[waiting.clip(0, len(here) - 1)], 0.0)
-    best = found.argmax(axis=1)
-    rows = np.arange(len(here))
-    return np.where(found[rows, best] > 0, places[rows, best], NOWHERE)
+    found = np.full(len(here), NOWHERE, np.int64)
+    for row in range(len(here)):
+        longest = 0.0
+        for step in range(1, view + 1):
+            place = here[row] + sign * step
+            waiting = place + (1 if sign > 0 else 0) - here[0]
+            if sign * (limit[row] - place) < 0 or not 0 <= waiting < len(here):
+                break
+            if waits[waiting] > longest:
+                longest, found[row] = waits[waiting], place
+    return found
 
 
 def _have_alike(board: Board, order: list[int]) -> Bool:
