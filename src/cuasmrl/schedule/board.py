@@ -38,9 +38,10 @@ class Board:
         """Something in the kernel is not understood: nothing in it may change."""
         self.fixed = self._fixed_places()
         self.glued = glued_units(self.code, self.blocks)
-        self.graphs: list[Graph] = []
+        controls = {i.index: i.control for i in self.code}
+        self.order = list(range(len(self.code)))
+        self._first_graphs = [self._graph(block, controls) for block in self.blocks]
         self._neighbours: dict[int, Neighbours] = {}
-        self._inherited = False
         self.reset()
 
     def reset(self) -> None:
@@ -54,10 +55,7 @@ class Board:
         self.keeps_reuse = [True] * n
         self.time = list(self.originals.times)
         self.length = list(self.bounds.length)
-        if not self.graphs or self._inherited:
-            controls = {i.index: i.control for i in self.code}
-            self.graphs = [self._graph(block, controls) for block in self.blocks]
-        self._inherited = False
+        self.graphs = list(self._first_graphs)
         self.controls = [i.control for i in self.code]
         """Present control bits by instruction."""
         self.exchanges = Exchanges(self)
@@ -78,7 +76,9 @@ class Board:
         self.order[block.start : block.end] = window
         for p, i in enumerate(window, block.start):
             control = schedule.controls[i]
+            # A graph with other waits than the original's depends on the order it was built from: this one.
             rebuild |= control.wait_mask != self.wait_mask[i]
+            rebuild |= control.wait_mask != self.code[i].control.wait_mask
             self.position[i], self.time[i] = p, time
             self.stall[i], self.yields[i] = control.stall, control.yield_
             self.wait_mask[i] = control.wait_mask
@@ -297,8 +297,11 @@ class Board:
     def _rebuild(self, block: Block) -> None:
         window = self.order[block.start : block.end]
         self._renew(window)
-        self.graphs[block.number] = self._graph(block, {i: self.controls[i] for i in window})
-        self._inherited = True
+        # Built from another order a graph can be stricter: the waits of the original get its own graph back.
+        is_original = all(self.wait_mask[i] == self.code[i].control.wait_mask for i in window)
+        controls = {i: self.controls[i] for i in window}
+        number = block.number
+        self.graphs[number] = self._first_graphs[number] if is_original else self._graph(block, controls)
         self._index(block)
         self.exchanges.forget(block)
 
