@@ -17,6 +17,8 @@ from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO, PublishedPPO
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, FreeGame
+from cuasmrl.game.features import COLUMNS
+from cuasmrl.game.free import KINDS
 from tests.game.play import certify, new_game
 from tests.traced_kernels import traced
 
@@ -58,20 +60,36 @@ def test_scalars_are_logged_and_change_nothing(tmp_path: Path) -> None:
 
 def test_a_policy_does_not_depend_on_the_number_of_rows() -> None:
     torch.manual_seed(0)
-    small, large = RowNetwork(20, 5, 4, 8), RowNetwork(50, 5, 4, 8)
+    small, large = RowNetwork(20, 4, 8), RowNetwork(50, 4, 8)
     large.load_state_dict(small.state_dict())
-    table = torch.rand(1, 20, 5)
-    padded = torch.cat([table, torch.zeros(1, 30, 5)], dim=1)
+    table = torch.rand(1, 20, len(COLUMNS))
+    padded = torch.cat([table, torch.zeros(1, 30, len(COLUMNS))], dim=1)
     (logits, summary), (more, same) = small(table), large(padded)
     torch.testing.assert_close(logits[:, :80], more[:, :80])
     torch.testing.assert_close(logits[:, -1], more[:, -1])
     torch.testing.assert_close(summary, same)
 
 
+def test_a_policy_that_knows_nothing_draws_rows_by_the_time_of_their_block() -> None:
+    game = FreeGame(new_game("gemm_leaky_relu"))
+    seen, _ = game.reset()
+    network = RowNetwork(game.rows, KINDS, 8)
+    torch.nn.init.zeros_(network.scores.weight)
+    legal = game.action_masks()[:-1].reshape(game.rows, KINDS)
+    with torch.no_grad():
+        logits = network(torch.from_numpy(seen[None]))[0][0, :-1].numpy().reshape(game.rows, KINDS)
+    odds = np.where(legal, np.exp(logits), 0.0).sum(axis=1)
+    scope = game.game.scope
+    weights = dict(zip(scope.movable, scope.weights, strict=True))
+    expected = np.array([weights.get(i, 0.0) for i in game._order]) * legal.any(axis=1)
+    assert len(set(scope.weights)) > 1
+    np.testing.assert_allclose(odds / odds.sum(), expected / expected.sum(), atol=1e-5)
+
+
 def test_a_frozen_trunk_looks_at_a_position_once() -> None:
     torch.manual_seed(0)
-    network = RowNetwork(6, 5, 4, 8)
-    tables = torch.rand(2, 6, 5)[[0, 1, 1, 0]]
+    network = RowNetwork(6, 4, 8)
+    tables = torch.rand(2, 6, len(COLUMNS))[[0, 1, 1, 0]]
     before = network(tables)[0]
     network.freeze()
     torch.testing.assert_close(network(tables)[0], before)
@@ -146,12 +164,13 @@ def test_looking_back_teaches_what_helped() -> None:
 class Bandit(gym.Env[Any, Any]):
     """Row 3 pays with its first jump, nothing else does."""
 
-    observation_space = spaces.Box(0.0, 1.0, (8, 6), np.float32)
+    observation_space = spaces.Box(0.0, 1.0, (8, len(COLUMNS)), np.float32)
     action_space = spaces.Discrete(8 * 2 + 1)
 
     def __init__(self, horizon: int) -> None:
         self.horizon, self.steps = horizon, 0
-        self.rows = np.random.default_rng(0).random((8, 6)).astype(np.float32)
+        self.rows = np.random.default_rng(0).random((8, len(COLUMNS))).astype(np.float32)
+        self.rows[:, [COLUMNS.index("weight"), COLUMNS.index("jumps")]] = 1.0
 
     def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
         self.steps = 0

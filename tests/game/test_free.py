@@ -1,5 +1,7 @@
 """AssemblyGame-v1: sound masks, rewards that add up, ends, observations, and play without losses."""
 
+import math
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from cuasmrl.game import FreeGame
 from cuasmrl.game.features import COLUMNS
 from cuasmrl.game.free import FAILURE, KINDS
-from cuasmrl.game.jumps import GROUP, JUMPS, Kind
+from cuasmrl.game.jumps import GROUP, JUMPS, SHARES, Kind
 from tests.game.play import certify, new_clock, new_game, random_steps
 
 
@@ -59,7 +61,8 @@ def test_each_jump_goes_where_it_says() -> None:
             if jump.kind in (Kind.YIELD, Kind.REUSE):
                 assert others == 0
             elif jump.kind is Kind.REACH:
-                assert now == reach[0 if jump.by < 0 else -1]
+                way = abs(reach[0 if jump.by < 0 else -1] - place)
+                assert (now - place) * np.sign(jump.by) == math.ceil(abs(jump.by) * way / SHARES)
             elif jump.kind is Kind.DRAG:
                 # Those that come along may leave it where it was.
                 assert 0 <= (now - place) * np.sign(jump.by) <= abs(jump.by)

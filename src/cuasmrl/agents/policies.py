@@ -11,11 +11,15 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+from cuasmrl.game.features import COLUMNS
+
 DILATIONS = (1, 4, 16)
 """Of the convolutions over the order of instructions: together they see 42 places to either side."""
 _KERNEL = 5
 _REMEMBERED = 256
 """Positions, each as large as the kernel."""
+_LEAST = 1e-3
+"""Of weights and counts of jumps; where there is none, nothing is legal."""
 _SELDOM = -4.0
 """Logit of stopping at the start: who stops at once learns nothing."""
 
@@ -42,16 +46,16 @@ class PublishedEncoder(BaseFeaturesExtractor):
 class RowNetwork(nn.Module):  # type: ignore[misc]
     """Scores every jump of every row, and sums the position up. No weight depends on the number of rows.
 
-    A score is the log odds that a jump helps; a policy prefers it by these odds to the power of `sharpness`.
+    A score is the log odds that a jump helps. Without any, a policy draws a row by the time of its block, and
+    then one of its legal jumps; with them, it prefers jumps by these odds to the power of `sharpness`.
     """
 
-    def __init__(self, rows: int, columns: int, jumps: int, width: int, sharpness: float = 1.0) -> None:
+    def __init__(self, rows: int, jumps: int, width: int, sharpness: float = 1.0) -> None:
         super().__init__()
-        self.columns = columns
         self.sharpness = sharpness
         self.latent_dim_pi = rows * jumps + 1
         self.latent_dim_vf = 2 * width
-        self.encoder = nn.Linear(columns, width)
+        self.encoder = nn.Linear(len(COLUMNS), width)
         self.convolutions = nn.ModuleList(
             nn.Conv1d(width, width, _KERNEL, padding=_KERNEL // 2 * d, dilation=d) for d in DILATIONS
         )
@@ -80,7 +84,7 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
 
     def look(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What is made of each row, and a summary of the position."""
-        table = features.view(len(features), -1, self.columns)
+        table = features.view(len(features), -1, len(COLUMNS))
         is_row = table.any(dim=2, keepdim=True)
         rows = torch.relu(self.encoder(table)) * is_row
         for convolution in self.convolutions:
@@ -106,8 +110,14 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits of all actions, and the summary that the value is read from."""
         rows, summary = self.recall(features) if self.is_frozen else self.look(features)
-        scores = self.sharpness * self.scores(rows)
-        return torch.cat([scores.flatten(1), self.stop(summary)], dim=1), summary
+        table = features.view(len(features), -1, len(COLUMNS))
+        preferences = _fair(table) + self.sharpness * self.scores(rows)
+        return torch.cat([preferences.flatten(1), self.stop(summary)], dim=1), summary
+
+    def odds(self, features: torch.Tensor) -> torch.Tensor:
+        """Log odds that each jump helps, row by row."""
+        found: torch.Tensor = self.scores(self.look(features)[0])
+        return found.flatten(1)
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self(features)[0]
@@ -116,6 +126,12 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
     def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
         summary: torch.Tensor = self(features)[1]
         return summary
+
+
+def _fair(table: torch.Tensor) -> torch.Tensor:
+    """Log odds of each jump of a row, if rows are drawn by the time of their block."""
+    weight, jumps = (table[:, :, COLUMNS.index(name)].clamp(min=_LEAST) for name in ("weight", "jumps"))
+    return (weight / jumps).log().unsqueeze(2)
 
 
 class RowPolicy(MaskableActorCriticPolicy):
@@ -127,10 +143,10 @@ class RowPolicy(MaskableActorCriticPolicy):
         super().__init__(*args, **settings)
 
     def _build(self, lr_schedule: Any) -> None:
-        rows, columns = self.observation_space.shape or (0, 0)
+        rows = (self.observation_space.shape or (0,))[0]
         assert isinstance(self.action_space, spaces.Discrete)
         jumps = (int(self.action_space.n) - 1) // rows
-        self.mlp_extractor = RowNetwork(rows, columns, jumps, self.width, self.sharpness)
+        self.mlp_extractor = RowNetwork(rows, jumps, self.width, self.sharpness)
         self.action_net = nn.Identity()
         self.value_net = nn.Linear(self.mlp_extractor.latent_dim_vf, 1)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)

@@ -70,12 +70,12 @@ class PPO:
     """Percent of the start by which a climb may get slower than its best."""
     unit: float = 0.1
     """A gain in percent that counts as much; larger ones grow like the logarithm."""
-    patience: int = 200
+    patience: int = 400
     """Evaluations without a gain after which an episode begins a few moves aside of the best."""
     aside: int = 4
     """Random moves of such a step."""
-    sharpness: float = 1.5
-    """Moves are preferred by the odds that they help to this power: there are thousands of poor ones."""
+    sharpness: float = 1.0
+    """Moves are preferred by the odds that they help to this power."""
     reviews: int = 5
     """Gradient steps after each update on the worth of all moves tried so far."""
     tether: float = 10.0

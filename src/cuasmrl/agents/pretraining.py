@@ -4,7 +4,8 @@
 
 trains a policy on all Triton workloads but two; `agents.transfer` plays those.
 
-Every kernel is climbed by random moves; from all that were tried the policy learns the odds that one helps.
+Every kernel is climbed by moves drawn fairly; from all that were tried the policy learns the odds that one
+helps.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from cuasmrl import workloads
 from cuasmrl.agents import weights
-from cuasmrl.agents.lessons import Trials, worth
+from cuasmrl.agents.lessons import Lessons, Trials, worth
 from cuasmrl.agents.policies import RowNetwork
+from cuasmrl.agents.ppo import PPO
 from cuasmrl.chips import chip
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
@@ -37,10 +39,11 @@ from cuasmrl.traced import TracedKernel, trace_workload
 Float: TypeAlias = npt.NDArray[np.float32]
 Int: TypeAlias = npt.NDArray[np.int64]
 
-_ENDLESS = 1 << 40
 _RARE = -3.0
 """Log odds that a move helps, before anything is known."""
-_WAITING = [COLUMNS.index("share of time"), COLUMNS.index("awaited")]
+_WEIGHT = COLUMNS.index("weight")
+_MOST_STEPS = 4
+"""For each evaluation: small kernels have been seen from all sides before the budget is spent."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,11 @@ class Curriculum:
     """Kernels of each workload at most."""
     chip: str = "a100"
     """Whose virtual GPU they run on."""
-    climbs: int = 1
-    """Of each kernel, from the compiler's schedule."""
-    moves: int = 1000
-    """Tried in each climb."""
-    epochs: int = 8
+    moves: int = 2000
+    """Evaluated on each kernel."""
+    patience: int = 200
+    """Evaluations without a gain after which a climb goes on a few moves aside."""
+    epochs: int = 6
     """Passes over all positions."""
     batch: int = 8
     """Positions in one gradient step, all of one kernel."""
@@ -102,48 +105,35 @@ def kernels(curriculum: Curriculum) -> list[TracedKernel]:
 
 
 def explore(kernel: TracedKernel, curriculum: Curriculum, seed: int) -> Lesson:
-    """Climb a few times by random moves, and note what each of them would have brought."""
-    clock = Clock(VirtualTimer(kernel), kernel.original, _ENDLESS)
-    env = FreeGame(lambda: Game(kernel.listing, clock), horizon=curriculum.moves, keep_worse=False)
+    """Climb by moves that are drawn fairly, and note what each of them brought."""
+    clock = Clock(VirtualTimer(kernel), kernel.original, curriculum.moves)
+    game = FreeGame(lambda: Game(kernel.listing, clock), horizon=curriculum.moves, keep_worse=False)
+    env = Lessons(game, PPO.unit, curriculum.patience, PPO.aside, seed)
     rng = np.random.default_rng(seed)
-    seen: list[Float] = []
-    of, actions, gains = [], [], []
-    for _ in range(curriculum.climbs):
-        rows, info = env.reset()
-        seen.append(rows)
-        is_over = False
-        while not is_over:
-            action = _any_move(env, rows, rng)
-            found = env.peek(action)
-            if found is not None:
-                of.append(len(seen) - 1)
-                actions.append(action)
-                gains.append(100 * (info["time"] - found[1]) / clock.start)
-            now, _, ended, truncated, info = env.step(np.int64(action))
-            is_over = ended or truncated
-            if not np.array_equal(now, rows):
-                seen.append(now)
-            rows = now
-    name = f"{kernel.name} {kernel.config}"
-    trials = Trials(np.stack(seen), np.array(of), np.array(actions), np.array(gains, np.float32))
-    return Lesson(name, trials)
+    rows, _ = env.reset()
+    for _ in range(_MOST_STEPS * curriculum.moves):
+        if clock.is_over:
+            break
+        rows, _, ended, truncated, _ = env.step(_fair_move(game, rows, rng))
+        if ended or truncated:
+            rows, _ = env.reset()
+    return Lesson(f"{kernel.name} {kernel.config}", env.memory.take())
 
 
-def _any_move(env: FreeGame, rows: Float, rng: np.random.Generator) -> int:
-    """A legal move: any row or, half of the time, one where warps wait or that they wait for."""
-    legal = env.action_masks()[:-1].reshape(env.rows, -1)
-    weights = legal.any(axis=1).astype(np.float64)
-    busy = weights * (rows[:, _WAITING].astype(np.float64) ** 2).sum(axis=1)
-    if busy.any() and rng.random() < 0.5:
-        weights = busy
-    row = int(rng.choice(env.rows, p=weights / weights.sum()))
-    return row * KINDS + int(rng.choice(np.flatnonzero(legal[row])))
+def _fair_move(game: FreeGame, rows: Float, rng: np.random.Generator) -> np.int64:
+    """A row by the time of its block, and any of its legal jumps: as a policy draws that knows nothing."""
+    legal = game.action_masks()[:-1].reshape(game.rows, -1)
+    weights = rows[:, _WEIGHT].astype(np.float64) * legal.any(axis=1)
+    if not weights.any():
+        return np.int64(game.stop)
+    row = rng.choice(game.rows, p=weights / weights.sum())
+    return np.int64(row * KINDS + rng.choice(np.flatnonzero(legal[row])))
 
 
 def fit(lessons: list[Lesson], curriculum: Curriculum) -> RowNetwork:
     """Train a network to tell what a move is worth."""
     torch.manual_seed(curriculum.seed)
-    network = RowNetwork(1, len(COLUMNS), KINDS, curriculum.width)
+    network = RowNetwork(1, KINDS, curriculum.width)
     torch.nn.init.constant_(network.scores.bias, _RARE)
     optimizer = torch.optim.AdamW(
         network.parameters(), curriculum.learning_rate, weight_decay=curriculum.weight_decay
@@ -165,7 +155,7 @@ def fit(lessons: list[Lesson], curriculum: Curriculum) -> RowNetwork:
 
 def worth_loss(network: RowNetwork, trials: Trials) -> torch.Tensor:
     """Cross entropy between the odds that a network gives to moves and what they were worth."""
-    scores = network(torch.from_numpy(trials.seen))[0][trials.of, trials.actions]
+    scores = network.odds(torch.from_numpy(trials.seen))[trials.of, trials.actions]
     return binary_cross_entropy_with_logits(scores, worth(torch.from_numpy(trials.gains)))
 
 
@@ -206,7 +196,7 @@ def main() -> None:
     parser.add_argument("--hold-out", action="append", default=[], metavar="WORKLOAD", help="never seen")
     parser.add_argument("--configs", type=int, default=Curriculum.configs, help="kernels per workload")
     parser.add_argument("--chip", default=Curriculum.chip, help="whose virtual GPU they run on")
-    parser.add_argument("--moves", type=int, default=Curriculum.moves, help="tried in each climb")
+    parser.add_argument("--moves", type=int, default=Curriculum.moves, help="evaluated on each kernel")
     parser.add_argument("--epochs", type=int, default=Curriculum.epochs, help="passes over all positions")
     parser.add_argument("--seed", type=int, default=Curriculum.seed)
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.safetensors")

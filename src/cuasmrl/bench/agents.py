@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -16,14 +15,13 @@ from rich.table import Table
 
 from cuasmrl import workloads
 from cuasmrl.agents import AGENTS, match
+from cuasmrl.bench.kept import Kept
 from cuasmrl.chips import chip
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize import FINALISTS
 from cuasmrl.optimize.choice import choose_config
 from cuasmrl.traced import TracedKernel
-
-_WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -74,10 +72,13 @@ class Played:
         return asdict(self)
 
 
-def agents(contest: Contest, progress: Callable[[int, int], None], keep: Path | None = None) -> list[Played]:
-    """Play every game of a contest, two at a time; with a file, what is in it already is not played again."""
+def agents(
+    contest: Contest, progress: Callable[[int, int], None], keep: Path | None = None, jobs: int = 2
+) -> list[Played]:
+    """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
-    played = {game.key: game for game in _read(keep)}
+    kept = Kept(Played, keep)
+    played = {game.key: game for game in kept.rows()}
     wanted = [
         (agent, name, budget, seed)
         for budget in contest.budgets
@@ -87,24 +88,13 @@ def agents(contest: Contest, progress: Callable[[int, int], None], keep: Path | 
     ]
     left = [key for key in wanted if key not in played]
     progress(len(wanted) - len(left), len(wanted))
-    with ProcessPoolExecutor(_WORKERS, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for future in as_completed([pool.submit(_play, contest.chip, *key) for key in left]):
             game = future.result()
             played[game.key] = game
-            if keep is not None:
-                with keep.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(game.as_dict()) + "\n")
+            kept.add(game)
             progress(sum(key in played for key in wanted), len(wanted))
     return [played[key] for key in wanted]
-
-
-def _read(keep: Path | None) -> list[Played]:
-    if keep is None or not keep.exists():
-        return []
-    try:
-        return [Played(**json.loads(line)) for line in keep.read_text(encoding="utf-8").splitlines()]
-    except (ValueError, TypeError) as error:
-        raise CuasmrlError(f"{keep} does not hold games of this benchmark; choose another file") from error
 
 
 def _play(chip_key: str, agent: str, name: str, budget: int, seed: int) -> Played:

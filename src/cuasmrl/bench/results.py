@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from cuasmrl import workloads
+from cuasmrl.bench.kept import Kept
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize import Optimized, Request, fastest, optimize
 from cuasmrl.timing.bounds import bounds_of
@@ -46,9 +46,10 @@ class Outcome:
     agent: str
     accepted: bool
     gain: float
-    """On the nominal chip, over the compiler's schedule of the same config; 0 if the gate refused it."""
+    """On the nominal chip and the whole grid, over the compiler's schedule of the same config; 0 if the gate
+    refused it."""
     median: float
-    """The same over the ensemble of chips."""
+    """Over the ensemble of chips, of a large grid the first two waves."""
     share_above_zero: float
     gain_over_fastest: float
     """On the nominal chip, over the config that is fastest as compiled."""
@@ -66,26 +67,16 @@ def results(
     names: Sequence[str], effort: Effort, progress: Callable[[int, int], None], keep: Path | None = None
 ) -> list[Outcome]:
     """Optimise each workload (`name`, or `name:large`); with a file, what is in it is not done again."""
-    known = {outcome.workload: outcome for outcome in _read(keep)}
+    kept = Kept(Outcome, keep)
+    known = {outcome.workload: outcome for outcome in kept.rows()}
     for done, name in enumerate(names):
         progress(done, len(names))
         if name in known:
             continue
         known[name] = _best(name, effort)
-        if keep is not None:
-            with keep.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(known[name].as_dict()) + "\n")
+        kept.add(known[name])
     progress(len(names), len(names))
     return [known[name] for name in names]
-
-
-def _read(keep: Path | None) -> list[Outcome]:
-    if keep is None or not keep.exists():
-        return []
-    try:
-        return [Outcome(**json.loads(line)) for line in keep.read_text(encoding="utf-8").splitlines()]
-    except (ValueError, TypeError) as error:
-        raise CuasmrlError(f"{keep} does not hold results of this benchmark; choose another file") from error
 
 
 def _best(name: str, effort: Effort) -> Outcome:
@@ -109,6 +100,7 @@ def _outcome(name: str, agent: str, found: Optimized) -> Outcome:
     verdict, subject = found.verdict, found.subject
     rival = fastest(subject.candidates)
     gain = verdict.gain if verdict.accepted else None
+    there = verdict.before / verdict.after - 1 if verdict.accepted else 0.0
     model = subject.kernel.model
     bound = bounds_of(model)[0]
     cycles = next(c.cycles for c in subject.candidates if c.config == subject.kernel.config)
@@ -121,12 +113,12 @@ def _outcome(name: str, agent: str, found: Optimized) -> Outcome:
         config=subject.kernel.config,
         agent=agent,
         accepted=verdict.accepted,
-        gain=gain.nominal if gain else 0.0,
+        gain=there,
         median=gain.median if gain else 0.0,
         share_above_zero=gain.share_above_zero if gain else 0.0,
         # The original of the fastest config is always there to be kept.
         gain_over_fastest=max(0.0, found.gain_over_fastest or 0.0),
-        bound=bound.cycles / cycles * (1 + gain.nominal if gain else 1.0),
+        bound=bound.cycles / cycles * (1 + there),
         bound_name=bound.resource,
         refused=", ".join(check.name for check in verdict.checks if check.outcome == "failed"),
     )

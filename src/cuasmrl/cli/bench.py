@@ -72,6 +72,7 @@ def agents(
         Path | None,
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
     ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     as_json: Json = False,
 ) -> None:
@@ -88,7 +89,7 @@ def agents(
         seeds,
         chip,
     )
-    _show(lambda advance: measure(contest, advance, keep), agents_table, as_json)
+    _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
 
 
 @app.command()

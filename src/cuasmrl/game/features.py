@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.devices import Profile
-from cuasmrl.game.jumps import Bool
+from cuasmrl.game.jumps import JUMPS, Bool
 from cuasmrl.game.scope import Scope
 from cuasmrl.sass import BARRIERS, MAX_STALL, Order, Pipe
 from cuasmrl.sass.opcodes import Space
@@ -39,15 +39,16 @@ _FAR = 64
 STATIC = (
     *(f"pipe {pipe}" for pipe in _PIPES), *(f"{what} {space}" for space, what in _MEMORY), "synchronises",
     "fixed", "variable latency", "predicated", "dependences before", "dependences behind", "loop depth",
-    "turns",
+    "turns", "weight",
 )  # fmt: skip
 DYNAMIC = (
     "stall", "yields", "waits", "sets write barrier", "sets read barrier", "reuse", "place in block",
-    "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "share of time",
-    "awaited",
+    "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "jumps",
+    "share of time", "awaited",
     *(f"waited: {REASON_NAMES[reason]}" for reason in _REASONS),
 )  # fmt: skip
 COLUMNS = (*STATIC, *DYNAMIC)
+_JUMPS = COLUMNS.index("jumps")
 
 
 class Features:
@@ -62,8 +63,9 @@ class Features:
         """Scoreboards that DEPBAR names, as wait bits."""
         self._consumers = {block.number: _consumers(board, block.start, block.end) for block in scope.blocks}
 
-    def rows(self, profile: Profile, low: Int, high: Int, last: int) -> Float:
-        """All rows of the scope; `low` and `high` are the reaches of the rows, `last` the one moved last."""
+    def rows(self, profile: Profile, low: Int, high: Int, jumps: Int, last: int) -> Float:
+        """All rows of the scope; `low` and `high` are the reaches of the rows, `jumps` how many are legal,
+        `last` is the instruction moved last."""
         parts = []
         total = max(1.0, float(profile.waits.sum() + profile.executions.sum()))
         at = 0
@@ -73,7 +75,9 @@ class Features:
                 self._block(block.number, profile, total, low[at : at + size], high[at : at + size], last)
             )
             at += size
-        return np.concatenate(parts)
+        found = np.concatenate(parts)
+        found[:, _JUMPS] = jumps / len(JUMPS)
+        return found
 
     def _block(self, number: int, profile: Profile, total: float, low: Int, high: Int, last: int) -> Float:
         board, block = self.board, self.board.blocks[number]
@@ -96,9 +100,9 @@ class Features:
         dynamic[:, 11] = _log(self._slack(number, order))
         dynamic[:, 12] = order == last
         waits = profile.waits[here]
-        dynamic[:, 13] = np.sqrt((waits.sum(axis=1) + profile.executions[here]) / total)
-        dynamic[:, 14] = np.sqrt(self._awaited(bits, order, waits[:, _ANNOUNCED].sum(axis=1)) / total)
-        dynamic[:, 15:] = np.sqrt(waits[:, _REASONS] / total)
+        dynamic[:, 14] = np.sqrt((waits.sum(axis=1) + profile.executions[here]) / total)
+        dynamic[:, 15] = np.sqrt(self._awaited(bits, order, waits[:, _ANNOUNCED].sum(axis=1)) / total)
+        dynamic[:, 16:] = np.sqrt(waits[:, _REASONS] / total)
         return rows
 
     def _awaited(self, bits: Int, order: Int, waits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -129,6 +133,8 @@ def _static(board: Board, scope: Scope, profile: Profile) -> Float:
     rows = np.zeros((len(board.code), len(STATIC)), np.float32)
     most = max(1.0, float(profile.executions.max(initial=0.0)))
     depth = _loop_depths(board.blocks)
+    weights = dict(zip(scope.movable, scope.weights, strict=True))
+    largest = max(scope.weights)
     for block in scope.blocks:
         graph = board.graphs[block.number]
         turns = float(profile.executions[block.start : block.end].max(initial=0.0)) / most
@@ -141,6 +147,7 @@ def _static(board: Board, scope: Scope, profile: Profile) -> Float:
                 instruction.order is Order.SYNC, board.fixed[i], instruction.is_variable,
                 instruction.is_conditional, float(_log(len(graph.predecessors[i]))),
                 float(_log(len(graph.successors[i]))), depth[block.number] / _DEEPEST, turns,
+                weights.get(i, 0.0) / largest,
             ]  # fmt: skip
     return rows
 

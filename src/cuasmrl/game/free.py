@@ -14,7 +14,7 @@ from gymnasium import spaces
 from cuasmrl.game.clock import BudgetSpentError
 from cuasmrl.game.features import COLUMNS, Features
 from cuasmrl.game.game import Game
-from cuasmrl.game.jumps import JUMPS, NOWHERE, Bool, destinations, is_anchor, moves_of, reaches
+from cuasmrl.game.jumps import JUMPS, NOWHERE, Bool, Destinations, is_anchor, moves_of, reaches
 from cuasmrl.schedule import Schedule
 
 Observation: TypeAlias = npt.NDArray[np.float32]
@@ -35,15 +35,16 @@ class FreeGame(gym.Env[Observation, np.int64]):
     instruction.
 
     ## Action Space
-    `Discrete(32 n + 1)` for n rows: `32 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: a drag
-    by 1 to 128 places, to the end of its reach, to where warps wait longest nearby or farther off, a group of
-    one opcode by 2 to 96 places; and flip the yield hint, flip the reuse flags. The last action stops the
-    episode; it is always legal. `action_masks()` says which are.
+    `Discrete(32 n + 1)` for n rows: `32 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: by
+    one to eight eighths of its reach, dragged by 4 to 64 places, dragged to where warps wait longest nearby
+    or farther off, a group of one opcode by 8 or 32 places; and flip the yield hint, flip the reuse flags.
+    The last action stops the episode; it is always legal. `action_masks()` says which are.
 
     ## Observation Space
     `Box(0, 1, (rows, features))`, one row per instruction of the scope in present order, then rows of zeros.
     The columns are `game.features.COLUMNS`: what the instruction is (pipe, memory space, latency class,
-    loop), its control bits, room, slack, dependences, and what warps waited for there in the last replay.
+    loop, time of its block), its control bits, room, legal jumps, slack, dependences, and what warps waited
+    for there in the last replay.
 
     ## Rewards
     100 x (time before - time now) / time at the start; the sum over an episode is the gain in percent of the
@@ -95,6 +96,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         self.observation_space = spaces.Box(0.0, 1.0, (self.rows, len(COLUMNS)), np.float32)
         self._anchors = is_anchor(board)
         profile = self.game.clock.timer.profile(self.game.original)
+        self._destinations = Destinations(board)
         self._features = Features(board, scope, profile, self._anchors)
         self._places = np.concatenate([np.arange(block.start, block.end) for block in scope.blocks])
         self._schedule = self.game.original
@@ -178,14 +180,14 @@ class FreeGame(gym.Env[Observation, np.int64]):
         profile = self.game.clock.timer.profile(self._schedule)
         waits = profile.waits.sum(axis=1)
         self._targets = np.concatenate([
-            destinations(board, block, low, high, waits[block.start : block.end])
+            self._destinations.of(block, low, high, waits[block.start : block.end])
             for block, (low, high) in zip(blocks, limits, strict=True)
         ])  # fmt: skip
         low, high = (np.concatenate(part) for part in zip(*limits, strict=True))
-        self._rows = np.zeros((self.rows, len(COLUMNS)), np.float32)
-        self._rows[: len(self._places)] = self._features.rows(profile, low, high, last)
         mask = np.zeros((self.rows, KINDS), bool)
-        mask[: len(self._places)] = self._targets != NOWHERE
+        legal = mask[: len(self._places)] = self._targets != NOWHERE
+        self._rows = np.zeros((self.rows, len(COLUMNS)), np.float32)
+        self._rows[: len(self._places)] = self._features.rows(profile, low, high, legal.sum(axis=1), last)
         self._mask = np.append(mask.ravel(), True)
 
     def _info(self) -> dict[str, Any]:

@@ -19,9 +19,11 @@ Float: TypeAlias = npt.NDArray[np.float64]
 Bool: TypeAlias = npt.NDArray[np.bool_]
 NOWHERE = -1
 
-DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Of drags: a move by one is often too small to matter, the farthest too large."""
-GROUP_DISTANCES = (2, 8, 32, 96)
+SHARES = 8
+"""Parts that a reach is cut into: a move by one is often too small to matter, the farthest too large."""
+DISTANCES = (4, 16, 64)
+"""Of drags, beyond the reach as well."""
+GROUP_DISTANCES = (8, 32)
 GROUP = 6
 """Instructions of one opcode that move together."""
 VIEWS = (24, 192)
@@ -29,10 +31,10 @@ VIEWS = (24, 192)
 
 
 class Kind(StrEnum):
+    REACH = "reach"
+    """Alone, by a share of the way that dependences allow."""
     DRAG = "drag"
     """By a distance. What it depends on comes along, and on the way down what depends on it."""
-    REACH = "reach"
-    """As far as dependences allow."""
     WAIT = "wait"
     """Dragged to where warps wait longest, so far away at most: a cycle that is lost there may be of use."""
     GROUP = "group"
@@ -49,7 +51,7 @@ class Jump:
 
     kind: Kind
     by: int = 0
-    """Places, negative upwards; only the sign counts for the reach."""
+    """Places, negative upwards; for the reach parts of it, of the longest wait how far it may be."""
 
     @property
     def name(self) -> str:
@@ -58,13 +60,14 @@ class Jump:
 
 def _directed(sign: int) -> tuple[Jump, ...]:
     return (
+        *(Jump(Kind.REACH, sign * share) for share in range(1, SHARES + 1)),
         *(Jump(Kind.DRAG, sign * by) for by in DISTANCES),
-        Jump(Kind.REACH, sign),
         *(Jump(Kind.WAIT, sign * view) for view in VIEWS),
         *(Jump(Kind.GROUP, sign * by) for by in GROUP_DISTANCES),
     )
 
 
+_DIRECTED = len(_directed(1))
 JUMPS = (*_directed(-1), *_directed(1), Jump(Kind.YIELD), Jump(Kind.REUSE))
 
 
@@ -84,72 +87,97 @@ def reaches(board: Board, block: Block) -> tuple[Int, Int]:
     return low, high
 
 
-def destinations(board: Board, block: Block, low: Int, high: Int, waits: Float) -> Int:
-    """Where each jump leads from every place of a block, a column per jump; NOWHERE if it is no move.
+class Destinations:
+    """Where jumps lead on a board."""
 
-    `low` and `high` are the reaches of the places, `waits` the cycles that warps waited at them. Drags may go
-    beyond the reach, but not past what is pinned. A flip leads to where it is.
-    """
-    order = board.order[block.start : block.end]
-    here = np.arange(block.start, block.end)
-    pins = np.array([block.start - 1, *(p for p in here if board.fixed[board.order[p]]), block.end])
-    floor = pins[np.searchsorted(pins, here) - 1] + 1
-    ceiling = pins[np.searchsorted(pins, here, side="right")] - 1
-    has_alike = _have_alike(board, order)
-    places = np.concatenate(
-        [_places(-1, here, floor, low, waits, has_alike), _places(1, here, ceiling, high, waits, has_alike)],
-        axis=1,
-    )
-    places[[board.fixed[i] or i in board.glued for i in order]] = NOWHERE
-    flips = np.where(_can_flip(board, order), here[:, None], NOWHERE)
-    return np.concatenate([places, flips], axis=1)
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        opcodes = {opcode: n for n, opcode in enumerate({i.opcode: None for i in board.code})}
+        self._opcodes = np.array([opcodes[i.opcode] for i in board.code])
+        self._fixed = np.array(board.fixed, bool)
+        self._is_tied = np.array([board.fixed[i] or i in board.glued for i in range(len(board.code))])
+        self._has_reuse = np.array([i.control.reuse != 0 for i in board.code])
 
+    def of(self, block: Block, low: Int, high: Int, waits: Float) -> Int:
+        """From every place of a block, a column per jump; NOWHERE if it is no move.
 
-def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alike: Bool) -> Int:
-    """The columns of `destinations` in one direction, in the order of `_directed`."""
-    drags = here[:, None] + sign * np.array(DISTANCES)
-    drags[sign * (limit[:, None] - drags) < 0] = NOWHERE
-    drags[reach == here, 0] = NOWHERE
-    farthest = np.where((drags == reach[:, None]).any(axis=1) | (reach == here), NOWHERE, reach)
-    far = np.concatenate([drags, farthest[:, None]], axis=1)
-    for view in VIEWS:
-        wait = _longest_wait(sign, here, limit, waits, view)[:, None]
-        far = np.concatenate([far, np.where((far == wait).any(axis=1, keepdims=True), NOWHERE, wait)], axis=1)
-    groups = here[:, None] + sign * np.array(GROUP_DISTANCES)
-    groups[~has_alike[:, None] | (sign * (limit[:, None] - groups) < 0)] = NOWHERE
-    return np.concatenate([far, groups], axis=1)
+        `low` and `high` are the reaches of the places, `waits` the cycles that warps waited at them. Drags
+        may go beyond the reach, but not past what is pinned. A flip leads to where it is.
+        """
+        order = np.array(self.board.order[block.start : block.end], np.int64)
+        here = np.arange(block.start, block.end)
+        pins = np.concatenate([[block.start - 1], here[self._fixed[order]], [block.end]])
+        floor = pins[np.searchsorted(pins, here) - 1] + 1
+        ceiling = pins[np.searchsorted(pins, here, side="right")] - 1
+        has_alike = self._have_alike(order)
+        found = np.full((len(order), len(JUMPS)), NOWHERE, np.int64)
+        _places(-1, here, floor, low, waits, has_alike, found[:, :_DIRECTED])
+        _places(1, here, ceiling, high, waits, has_alike, found[:, _DIRECTED : 2 * _DIRECTED])
+        found[self._is_tied[order]] = NOWHERE
+        found[:, 2 * _DIRECTED :] = np.where(self._can_flip(order), here[:, None], NOWHERE)
+        return found
+
+    def _have_alike(self, order: Int) -> Bool:
+        """Which places have one of the same opcode behind them."""
+        opcodes, places = self._opcodes[order], np.arange(len(order))
+        last = np.zeros(len(self._opcodes), np.int64)
+        last[opcodes] = places
+        return np.asarray(last[opcodes] > places)
+
+    def _can_flip(self, order: Int) -> Bool:
+        """Whether the yield hint and the reuse flags of every place can be flipped, a column each."""
+        board = self.board
+        if board.is_opaque:
+            return np.zeros((len(order), 2), bool)
+        stall = np.array([board.stall[i] for i in order])
+        yields = (stall > 0) & (stall <= LONGEST_STALL_WITHOUT_YIELD) & ~self._fixed[order]
+        return np.stack([yields, self._has_reuse[order]], axis=1)
 
 
 @compiled
-def _longest_wait(sign: int, here: Int, limit: Int, waits: Float, view: int) -> Int:
-    """The place in front of the one at which warps wait longest, of those not too far away."""
-    found = np.full(len(here), NOWHERE, np.int64)
+def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alike: Bool, found: Int) -> None:
+    """The columns of `Destinations.of` in one direction, in the order of `_directed`.
+
+    A place that an earlier column leads to is left out; groups are moves of another kind.
+    """
     for row in range(len(here)):
-        longest = 0.0
-        for step in range(1, view + 1):
-            place = here[row] + sign * step
-            waiting = place + (1 if sign > 0 else 0) - here[0]
-            if sign * (limit[row] - place) < 0 or not 0 <= waiting < len(here):
-                break
-            if waits[waiting] > longest:
-                longest, found[row] = waits[waiting], place
+        start, column = here[row], 0
+        most = sign * (limit[row] - start)
+        within = sign * (reach[row] - start)
+        for share in range(1, SHARES + 1):
+            _go(sign, start, (share * within + SHARES - 1) // SHARES, most, found[row], column)
+            column += 1
+        for by in DISTANCES:
+            _go(sign, start, by, most if within or by > 1 else 0, found[row], column)
+            column += 1
+        for view in VIEWS:
+            _go(sign, start, _longest_wait(sign, row, min(most, view), waits), most, found[row], column)
+            column += 1
+        for by in GROUP_DISTANCES:
+            if has_alike[row] and by <= most:
+                found[row, column] = start + sign * by
+            column += 1
+
+
+@compiled
+def _go(sign: int, start: int, by: int, most: int, found: Int, column: int) -> None:
+    """Note a place in its column, unless it is where it was, too far, or in a column before."""
+    place = start + sign * by
+    if 0 < by <= most and place not in found[:column]:
+        found[column] = place
+
+
+@compiled
+def _longest_wait(sign: int, row: int, most: int, waits: Float) -> int:
+    """How far it is to the place in front of the one at which warps wait longest, at most so far away."""
+    longest, found = 0.0, 0
+    for by in range(1, most + 1):
+        waiting = row + sign * by + (1 if sign > 0 else 0)
+        if not 0 <= waiting < len(waits):
+            break
+        if waits[waiting] > longest:
+            longest, found = waits[waiting], by
     return found
-
-
-def _have_alike(board: Board, order: list[int]) -> Bool:
-    """Which places have one of the same opcode behind them."""
-    opcodes = [board.code[i].opcode for i in order]
-    last = {opcode: place for place, opcode in enumerate(opcodes)}
-    return np.array([last[opcode] > place for place, opcode in enumerate(opcodes)])
-
-
-def _can_flip(board: Board, order: list[int]) -> Bool:
-    """Whether the yield hint and the reuse flags of every place can be flipped, a column each."""
-    if board.is_opaque:
-        return np.zeros((len(order), 2), bool)
-    found = [(0 < board.stall[i] <= LONGEST_STALL_WITHOUT_YIELD and not board.fixed[i],
-              board.code[i].control.reuse != 0) for i in order]  # fmt: skip
-    return np.array(found)
 
 
 def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Move]:

@@ -65,11 +65,10 @@ class Board:
     def restore(self, schedule: Schedule) -> None:
         """To a schedule that moves on this board have led to before."""
         for block in self.blocks:
-            window = schedule.order[block.start : block.end]
-            if list(window) != self.order[block.start : block.end] or any(
-                schedule.controls[i] is not self.controls[i] for i in window
-            ):
-                self._restore_block(block, window, schedule)
+            here = slice(block.start, block.end)
+            order, controls = list(schedule.order[here]), list(schedule.controls[here])
+            if order != self.order[here] or controls != self.controls[here]:
+                self._restore_block(block, order, schedule)
 
     def _restore_block(self, block: Block, window: Sequence[int], schedule: Schedule) -> None:
         rebuild, time = False, 0
@@ -87,8 +86,11 @@ class Board:
         self.length[block.number] = time
         for i in window:
             # Without a flag where it could have one, it was dropped.
-            self.keeps_reuse[i] = self.reuse(i) == schedule.controls[i].reuse
-        self._renew(self.order[max(0, block.start - 1) : block.end])
+            if self.code[i].control.reuse:
+                self.keeps_reuse[i] = self.reuse(i) == schedule.controls[i].reuse
+        self.controls[block.start : block.end] = schedule.controls[block.start : block.end]
+        # The instruction before the block may have lost its follower, or found it again.
+        self._renew(self.order[max(0, block.start - 1) : block.start])
         self.exchanges.forget(block)
         if rebuild:
             self._rebuild(block)
@@ -320,7 +322,7 @@ class Board:
                 control.write_barrier,
                 control.read_barrier,
                 self.wait_mask[i],
-                self.reuse(i),
+                self.reuse(i) if control.reuse else 0,
             )
 
     def _set_times(self, block: Block, times: list[int]) -> None:
