@@ -1,4 +1,4 @@
-"""Time a workload on the SM model: emulate it once for the trace, replay it for the cycles."""
+"""What the SM model says of a schedule: cycles, where they go, bounds, what would help."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cuasmrl.chips import Chip
-from cuasmrl.cubin import WORD_BYTES, Cubin
-from cuasmrl.emulator import Emulator
+from cuasmrl.cubin import WORD_BYTES
 from cuasmrl.schedule import Schedule
 from cuasmrl.timing import (
     REASON_NAMES,
@@ -24,9 +22,7 @@ from cuasmrl.timing import (
     bounds_of,
     counterfactuals_of,
     slack_of,
-    trace_share,
 )
-from cuasmrl.workloads import Config, Workload
 from cuasmrl.workloads.model import Sizes
 
 _HOT = 12
@@ -104,19 +100,6 @@ class Simulation:
             "mean_modelled_cycles": self.mean_cycles,
             "lower_bound_cycles": self.lower_bound,
         }
-
-
-def simulate(
-    workload: Workload, config: Config, chip: Chip, sizes: Sizes | None = None, seeds: int = 3
-) -> Simulation:
-    """Build, trace and time one launch as the compiler scheduled it."""
-    built = workload.build(config, chip.arch, sizes)
-    emulator = Emulator(Cubin.parse(built.cubin, f"{workload.name} {config.name}"), built.kernel, chip)
-    launch = workload.launch(built, workload.inputs(sizes), sizes)
-    trace = trace_share(launch, emulator)
-    schedule = Schedule.original(emulator.listing)
-    model = Model(schedule, trace, chip)
-    return simulation_of(model, schedule, workload.name, config.name, sizes or workload.sizes, seeds)
 
 
 def simulation_of(
