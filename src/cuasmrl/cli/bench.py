@@ -98,7 +98,10 @@ def results(
         list[str] | None,
         typer.Option("--workload", help="A workload, or NAME:large for its large shape; repeat for several."),
     ] = None,
-    agent: Annotated[list[str] | None, typer.Option("--agent", help="Repeat for several.")] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option("--agent", help="Repeat for several; greedy and evolve if none is named."),
+    ] = None,
     budget: Annotated[int, typer.Option("--budget", help="Evaluations of each agent.", min=1)] = 20_000,
     trial: Annotated[
         int, typer.Option("--trial", help="Evaluations on each config near the fastest.", min=0)
@@ -115,7 +118,7 @@ def results(
     from cuasmrl.bench.results import Effort, results_table
     from cuasmrl.bench.results import results as measure
 
-    effort = Effort(tuple(agent or ["greedy"]), budget, trial, chip=chip)
+    effort = Effort(tuple(agent or ["greedy", "evolve"]), budget, trial, chip=chip)
     names = workload or [w.name for w in workloads.all() if w.published]
     _show(lambda advance: measure(names, effort, advance, keep), results_table, as_json)
 
