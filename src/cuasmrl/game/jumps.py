@@ -51,7 +51,7 @@ class Jump:
 
     kind: Kind
     by: int = 0
-    """Places, negative upwards; for the reach parts of it, of the longest wait how far it may be."""
+    """Negative upwards: places; of the reach, parts of it; of the longest wait, how far away it may be."""
 
     @property
     def name(self) -> str:
@@ -148,7 +148,7 @@ def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alik
             _go(sign, start, (share * within + SHARES - 1) // SHARES, most, found[row], column)
             column += 1
         for by in DISTANCES:
-            _go(sign, start, by, most if within or by > 1 else 0, found[row], column)
+            _go(sign, start, by, most, found[row], column)
             column += 1
         for view in VIEWS:
             _go(sign, start, _longest_wait(sign, row, min(most, view), waits), most, found[row], column)
