@@ -12,7 +12,7 @@ from cuasmrl.agents import match, weights
 from cuasmrl.agents.lessons import Trials
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
-from cuasmrl.agents.pretraining import Curriculum, Lesson, explore, fit, kernels, worth_loss
+from cuasmrl.agents.pretraining import Curriculum, Lesson, explore, fit, study, subjects, worth_loss
 from cuasmrl.agents.transfer import transfers
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
@@ -59,8 +59,18 @@ def test_it_explores_from_the_compilers_schedule() -> None:
     assert len(found.seen) > found.of.max()
     kernel = traced("softmax")
     clock = Clock(VirtualTimer(kernel), kernel.original, 1)
-    np.testing.assert_array_equal(found.seen[0], FreeGame(lambda: Game(kernel.listing, clock)).reset()[0])
+    np.testing.assert_array_equal(
+        found.seen[0], FreeGame(lambda: Game(kernel.listing, clock)).reset(seed=0)[0]
+    )
     np.testing.assert_array_equal(found.gains, again.gains)
+
+
+def test_a_workload_is_studied_by_name() -> None:
+    name, config = subjects(SMALL)[0]
+    found = study(name, config, SMALL, 0)
+    assert found is not None
+    assert found.kernel == f"{name} {config}"
+    assert len(found.trials.actions) >= 40
 
 
 def test_weights_play_another_kernel(tmp_path: Path) -> None:
@@ -103,4 +113,4 @@ def test_holding_everything_out_is_refused() -> None:
     from cuasmrl import workloads
 
     with pytest.raises(CuasmrlError, match="held out"):
-        kernels(Curriculum(hold_out=tuple(workloads.names())))
+        subjects(Curriculum(hold_out=tuple(workloads.names())))

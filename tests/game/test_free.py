@@ -1,7 +1,5 @@
 """AssemblyGame-v1: sound masks, rewards that add up, ends, observations, and play without losses."""
 
-import math
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 from cuasmrl.game import FreeGame
 from cuasmrl.game.features import COLUMNS
 from cuasmrl.game.free import FAILURE, KINDS
-from cuasmrl.game.jumps import GROUP, JUMPS, SHARES, Kind
+from cuasmrl.game.jumps import GROUP, JUMPS, PARTS, SCALE, Kind
 from tests.game.play import certify, new_clock, new_game, random_steps
 
 
@@ -58,14 +56,18 @@ def test_each_jump_goes_where_it_says() -> None:
                 continue
             carried_out = True
             now, others = board.position[i], sum(a != b for a, b in zip(before, board.position, strict=True))
-            if jump.kind in (Kind.YIELD, Kind.REUSE):
+            by, size = (now - place) * np.sign(jump.by), abs(jump.by)
+            if jump.is_flip:
                 assert others == 0
             elif jump.kind is Kind.REACH:
                 way = abs(reach[0 if jump.by < 0 else -1] - place)
-                assert (now - place) * np.sign(jump.by) == math.ceil(abs(jump.by) * way / SHARES)
+                assert (size - 1) * way / PARTS < by <= size * way / PARTS + 1
+            elif jump.kind is Kind.GAP:
+                assert by > 0
+                assert now in reach
             elif jump.kind is Kind.DRAG:
                 # Those that come along may leave it where it was.
-                assert 0 <= (now - place) * np.sign(jump.by) <= abs(jump.by)
+                assert 0 <= by < SCALE * size
             env.reset()
         assert carried_out
 
@@ -75,18 +77,59 @@ def test_instructions_go_where_warps_wait() -> None:
     env.reset()
     waits = env.game.clock.timer.profile(env.game.original).waits.sum(axis=1)
     for number, jump in enumerate(JUMPS):
-        if jump.kind is Kind.WAIT:
+        if jump.kind is Kind.GAP:
             to = env._targets[:, number]
             here, to = env._places[to >= 0], to[to >= 0]
             assert ((to - here) * jump.by > 0).all()
             assert (waits[to + (jump.by > 0)] > 0).all()
 
 
+def test_the_longer_warps_wait_the_more_jumps_lead_there() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"))
+    env.reset()
+    waits = env.game.clock.timer.profile(env.game.original).waits.sum(axis=1)
+    drawn = np.zeros(len(waits))
+    for number, jump in enumerate(JUMPS):
+        if jump.kind is Kind.GAP:
+            to = env._targets[:, number]
+            np.add.at(drawn, to[to >= 0] + (jump.by > 0), 1)
+    block = max(env.game.scope.blocks, key=lambda block: waits[block.start : block.end].sum())
+    order = np.argsort(waits[block.start : block.end]) + block.start
+    half = len(order) // 2
+    assert drawn[order[half:]].sum() > 4 * drawn[order[:half]].sum()
+
+
+def test_places_are_drawn_anew_and_the_same_for_a_seed() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"))
+    unseeded = env._targets.copy()
+    env.reset()
+    assert not np.array_equal(env._targets, unseeded)
+    env.reset(seed=3)
+    first = env._targets.copy()
+    env.reset(seed=3)
+    np.testing.assert_array_equal(env._targets, first)
+    other = FreeGame(new_game("gemm_leaky_relu"))
+    np.testing.assert_array_equal(other._targets, unseeded)
+
+
+def test_a_flip_has_to_pay_in_a_climb() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"), horizon=1000, keep_worse=False, leeway=1.0)
+    env.reset()
+    tried = 0
+    for number, jump in enumerate(JUMPS):
+        for row in np.flatnonzero(env.action_masks()[number:-1:KINDS])[:20] if jump.is_flip else ():
+            before, time = env.game.schedule.key, env._time
+            env.step(np.int64(row * KINDS + number))
+            assert env.game.schedule.key == before or env._time < time
+            tried += 1
+    assert tried > 20
+
+
 def test_a_group_moves_together() -> None:
     env = FreeGame(new_game("gemm_leaky_relu"))
     env.reset()
     board = env.game.board
-    number = next(n for n, jump in enumerate(JUMPS) if jump.kind is Kind.GROUP and jump.by == -8)
+    number = next(n for n, jump in enumerate(JUMPS) if jump.kind is Kind.GROUP and jump.by == -4)
     for row in np.flatnonzero(env.action_masks()[number:-1:KINDS]):
         i = env._order[row]
         behind = [j for j in board.order[board.position[i] :] if board.block_of[j] == board.block_of[i]]
@@ -94,7 +137,7 @@ def test_a_group_moves_together() -> None:
         before = [board.position[j] for j in alike]
         if len(alike) == GROUP and env.step(np.int64(row * KINDS + number))[1] != FAILURE:
             moved = [old - board.position[j] for j, old in zip(alike, before, strict=True)]
-            if all(0 < by <= 8 for by in moved):
+            if all(0 < by < 4 * SCALE for by in moved):
                 return
         env.reset()
     raise AssertionError("no group could move")
@@ -187,10 +230,10 @@ def test_a_spent_budget_truncates_and_leaves_the_board_alone() -> None:
 
 def test_schedules_seen_before_cost_nothing() -> None:
     env = FreeGame(new_game("softmax"), horizon=1000)
-    env.reset()
+    env.reset(seed=3)
     first = [step[4]["time"] for step in random_steps(env, 20, seed=3)]
     spent = env.game.clock.spent
-    env.reset()
+    env.reset(seed=3)
     assert [step[4]["time"] for step in random_steps(env, 20, seed=3)] == first
     assert env.game.clock.spent == spent
 
@@ -205,8 +248,9 @@ def test_an_episode_may_start_anywhere() -> None:
     seen, info = env.reset(options={"schedule": there})
     assert env.game.schedule == there
     assert info["time"] == env.game.clock.time(there)
-    last = COLUMNS.index("moved last")
-    np.testing.assert_array_equal(np.delete(seen, last, 1), np.delete(rows, last, 1))
+    # How many jumps there are depends on the places that were drawn.
+    others = [COLUMNS.index("moved last"), COLUMNS.index("jumps")]
+    np.testing.assert_array_equal(np.delete(seen, others, 1), np.delete(rows, others, 1))
 
 
 def test_rows_follow_the_order() -> None:
@@ -227,7 +271,7 @@ def test_games_can_share_a_clock() -> None:
     envs = gym.vector.SyncVectorEnv([
         lambda: FreeGame(new_game("vector_add", clock=clock)) for _ in range(3)
     ])  # fmt: skip
-    seen, _ = envs.reset(seed=0)
+    seen, _ = envs.reset(seed=[0, 0, 0])
     assert seen.shape[0] == 3
     for k in range(5):
         envs.step(np.array([np.flatnonzero(env.action_masks())[9 * k] for env in envs.envs]))  # type: ignore[attr-defined]

@@ -12,12 +12,15 @@ import numpy.typing as npt
 import torch
 
 from cuasmrl.game import FreeGame
+from cuasmrl.game.features import COLUMNS
+from cuasmrl.game.free import KINDS
 
 Float: TypeAlias = npt.NDArray[np.float32]
 Int: TypeAlias = npt.NDArray[np.int64]
 
 FULL = 0.5
 """A gain in percent that is worth 1, as are larger ones; smaller ones are worth their share."""
+_WEIGHT = COLUMNS.index("weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +42,9 @@ def worth(gains: torch.Tensor) -> torch.Tensor:
 class Lessons(gym.Wrapper[Any, Any, Any, Any]):
     """What is learnt from: episodes that begin at the best schedule so far, scaled rewards, and a memory.
 
-    Starting at the best makes far schedules reachable; when nothing helps for long, a few random moves lead
-    away from it. Most gains are small and a few large: without the logarithm one lucky move would drown all
-    others in an update.
+    Starting at the best makes far schedules reachable; of equals it is the last, so that a climb drifts. When
+    nothing helps for long, a few random moves lead away from it. Most gains are small and a few large:
+    without the logarithm one lucky move would drown all others in an update.
     """
 
     def __init__(self, game: FreeGame, unit: float, patience: int, aside: int, seed: int) -> None:
@@ -52,12 +55,15 @@ class Lessons(gym.Wrapper[Any, Any, Any, Any]):
         self.aside = aside
         self.rng = np.random.default_rng(seed)
         self.memory = Memory()
+        self._home = game.game.original
         self._last_gain = 0
         self._lowest = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         clock = self.game.game.clock
-        found = self.env.reset(seed=seed, options={"schedule": clock.best} | (options or {}))
+        if clock.best_time < clock.time(self._home):
+            self._home = clock.best
+        found = self.env.reset(seed=seed, options={"schedule": self._home} | (options or {}))
         if clock.spent - self._last_gain >= self.patience:
             self._last_gain = clock.spent
             found = self._step_aside() or found
@@ -74,6 +80,8 @@ class Lessons(gym.Wrapper[Any, Any, Any, Any]):
         gain = max(0.0, 100 * (self._lowest - info["time"]) / clock.start)
         if gain > 0:
             self._last_gain, self._lowest = clock.spent, info["time"]
+        if info["time"] <= clock.best_time:
+            self._home = self.game.schedule
         truncated |= clock.spent - self._last_gain >= self.patience
         return seen, math.log1p(gain / self.unit), terminated, truncated, info
 
@@ -81,13 +89,26 @@ class Lessons(gym.Wrapper[Any, Any, Any, Any]):
         """A few random moves away from where the game stands, for better or worse."""
         found = None
         for _ in range(self.aside):
-            legal = np.flatnonzero(self.game.action_masks()[:-1])
-            if not len(legal) or self.game.game.clock.is_over:
+            move = fair_move(self.game, self.rng)
+            if move == self.game.stop or self.game.game.clock.is_over:
                 break
-            there = self.game.peek(int(self.rng.choice(legal)))
+            there = self.game.peek(int(move))
             if there is not None and math.isfinite(there[1]):
                 found = self.game.reset(options={"schedule": there[0]})
         return found
+
+
+def fair_move(game: FreeGame, rng: np.random.Generator) -> np.int64:
+    """A row by the time of its block, and any of its legal jumps: as a policy draws that knows nothing.
+
+    Even odds for all jumps would play what has much room most, and what is held by its dependences hardly.
+    """
+    legal = game.action_masks()[:-1].reshape(game.rows, -1)
+    weights = game.observation[:, _WEIGHT].astype(np.float64) * legal.any(axis=1)
+    if not weights.any():
+        return np.int64(game.stop)
+    row = rng.choice(game.rows, p=weights / weights.sum())
+    return np.int64(row * KINDS + rng.choice(np.flatnonzero(legal[row])))
 
 
 class Memory:

@@ -74,7 +74,7 @@ class PPO:
     """Evaluations without a gain after which an episode begins a few moves aside of the best."""
     aside: int = 4
     """Random moves of such a step."""
-    sharpness: float = 1.0
+    sharpness: float = 1.5
     """Moves are preferred by the odds that they help to this power."""
     reviews: int = 5
     """Gradient steps after each update on the worth of all moves tried so far."""

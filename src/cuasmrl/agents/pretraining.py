@@ -14,34 +14,29 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from cuasmrl import workloads
 from cuasmrl.agents import weights
-from cuasmrl.agents.lessons import Lessons, Trials, worth
+from cuasmrl.agents.lessons import Lessons, Trials, fair_move, worth
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
 from cuasmrl.chips import chip
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, FreeGame, Game
-from cuasmrl.game.features import COLUMNS
 from cuasmrl.game.free import KINDS
 from cuasmrl.traced import TracedKernel, trace_workload
 
-Float: TypeAlias = npt.NDArray[np.float32]
-Int: TypeAlias = npt.NDArray[np.int64]
-
 _RARE = -3.0
 """Log odds that a move helps, before anything is known."""
-_WEIGHT = COLUMNS.index("weight")
 _MOST_STEPS = 4
 """For each evaluation: small kernels have been seen from all sides before the budget is spent."""
 
@@ -90,18 +85,28 @@ class Lesson:
         return Trials(whole.seen[chosen], of, whole.actions[which], whole.gains[which])
 
 
-def kernels(curriculum: Curriculum) -> list[TracedKernel]:
-    """The Triton kernels that may be seen, traced; those that cannot be played are left out."""
+def subjects(curriculum: Curriculum) -> list[tuple[str, str]]:
+    """The Triton workloads that may be seen, each with some of its configs, by name."""
     on = chip(curriculum.chip)
     found = []
     for workload in workloads.all():
         if workload.name in curriculum.hold_out or workload.language != "triton":
             continue
-        able = [config for config in workload.configs if on.arch not in config.unsupported]
-        found += [trace_workload(workload, config, on) for config in able[: curriculum.configs]]
+        able = [config.name for config in workload.configs if on.arch not in config.unsupported]
+        found += [(workload.name, config) for config in able[: curriculum.configs]]
     if not found:
         raise CuasmrlError("all workloads are held out; leave at least one to train on")
     return found
+
+
+def study(name: str, config: str, curriculum: Curriculum, seed: int) -> Lesson | None:
+    """Compile, trace and explore a workload; None if nothing in it can move."""
+    workload = workloads.get(name)
+    kernel = trace_workload(workload, workload.config(config), chip(curriculum.chip))
+    try:
+        return explore(kernel, curriculum, seed)
+    except CuasmrlError:
+        return None
 
 
 def explore(kernel: TracedKernel, curriculum: Curriculum, seed: int) -> Lesson:
@@ -110,24 +115,14 @@ def explore(kernel: TracedKernel, curriculum: Curriculum, seed: int) -> Lesson:
     game = FreeGame(lambda: Game(kernel.listing, clock), horizon=curriculum.moves, keep_worse=False)
     env = Lessons(game, PPO.unit, curriculum.patience, PPO.aside, seed)
     rng = np.random.default_rng(seed)
-    rows, _ = env.reset()
+    env.reset(seed=seed)
     for _ in range(_MOST_STEPS * curriculum.moves):
         if clock.is_over:
             break
-        rows, _, ended, truncated, _ = env.step(_fair_move(game, rows, rng))
+        _, _, ended, truncated, _ = env.step(fair_move(game, rng))
         if ended or truncated:
-            rows, _ = env.reset()
+            env.reset()
     return Lesson(f"{kernel.name} {kernel.config}", env.memory.take())
-
-
-def _fair_move(game: FreeGame, rows: Float, rng: np.random.Generator) -> np.int64:
-    """A row by the time of its block, and any of its legal jumps: as a policy draws that knows nothing."""
-    legal = game.action_masks()[:-1].reshape(game.rows, -1)
-    weights = rows[:, _WEIGHT].astype(np.float64) * legal.any(axis=1)
-    if not weights.any():
-        return np.int64(game.stop)
-    row = rng.choice(game.rows, p=weights / weights.sum())
-    return np.int64(row * KINDS + rng.choice(np.flatnonzero(legal[row])))
 
 
 def fit(lessons: list[Lesson], curriculum: Curriculum) -> RowNetwork:
@@ -170,15 +165,15 @@ def _batches(lessons: list[Lesson], size: int, rng: random.Random) -> Iterator[t
     yield from found
 
 
-def pretrain(curriculum: Curriculum, output: Path) -> None:
-    """Train a policy and write its weights."""
+def pretrain(curriculum: Curriculum, output: Path, jobs: int) -> None:
+    """Train a policy and write its weights; so many kernels are explored at a time."""
     torch.set_num_threads(1)
-    lessons = []
-    for number, kernel in enumerate(kernels(curriculum)):
-        try:
-            lessons.append(explore(kernel, curriculum, curriculum.seed + number))
-        except CuasmrlError:  # nothing in it can move
-            continue
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        studies = [
+            pool.submit(study, *subject, curriculum, curriculum.seed + number)
+            for number, subject in enumerate(subjects(curriculum))
+        ]
+        lessons = [lesson for one in studies if (lesson := one.result()) is not None]
     network = fit(lessons, curriculum)
     about = {
         "chip": curriculum.chip,
@@ -199,6 +194,7 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=Curriculum.moves, help="evaluated on each kernel")
     parser.add_argument("--epochs", type=int, default=Curriculum.epochs, help="passes over all positions")
     parser.add_argument("--seed", type=int, default=Curriculum.seed)
+    parser.add_argument("--jobs", type=int, default=2, help="kernels explored at a time")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.safetensors")
     given = parser.parse_args()
     try:
@@ -212,7 +208,7 @@ def main() -> None:
             epochs=given.epochs,
             seed=given.seed,
         )
-        pretrain(curriculum, given.output)
+        pretrain(curriculum, given.output, given.jobs)
     except CuasmrlError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None

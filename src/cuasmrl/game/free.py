@@ -35,10 +35,11 @@ class FreeGame(gym.Env[Observation, np.int64]):
     instruction.
 
     ## Action Space
-    `Discrete(32 n + 1)` for n rows: `32 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: by
-    one to eight eighths of its reach, dragged by 4 to 64 places, dragged to where warps wait longest nearby
-    or farther off, a group of one opcode by 8 or 32 places; and flip the yield hint, flip the reuse flags.
-    The last action stops the episode; it is always legal. `action_masks()` says which are.
+    `Discrete(32 n + 1)` for n rows: `32 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: to a
+    place in either half of its reach, to one in an eighth of what warps wait within its reach, dragged by a
+    distance of three scales, with a group of its opcode by one of two; and flip the yield hint, flip the
+    reuse flags. Within half, eighth and scale the place is drawn when a position is reached. The last action
+    stops the episode; it is always legal. `action_masks()` says which are.
 
     ## Observation Space
     `Box(0, 1, (rows, features))`, one row per instruction of the scope in present order, then rows of zeros.
@@ -54,10 +55,11 @@ class FreeGame(gym.Env[Observation, np.int64]):
     faster and leads to a schedule which the episode has seen: the player climbs, and never stands still. What
     was taken back or could not be expressed gives 0 and stays masked until a move is kept. With a `leeway`
     above zero, moves to schedules that the episode has not seen are kept as long as they are slower than its
-    best by no more than that.
+    best by no more than that. A flip stays only if it makes the kernel faster.
 
     ## Starting State
-    The compiler's schedule, or `options={"schedule": ...}` in `reset`.
+    The compiler's schedule, or `options={"schedule": ...}` in `reset`. Places are drawn by the last seed that
+    `reset` was given, by 0 before the first.
 
     ## Episode End
     Terminated: the player stops, or nothing is left to try. Truncated: after `horizon` moves, or when the
@@ -85,6 +87,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         keep_worse: bool = True,
         leeway: float = 0.0,
     ) -> None:
+        super().reset(seed=0)
         self.game = new_game()
         board, scope = self.game.board, self.game.scope
         self.rows = max(rows or 0, scope.rows)
@@ -116,19 +119,29 @@ class FreeGame(gym.Env[Observation, np.int64]):
         self._moves = 0
         self._seen = {self._schedule.key}
         self._look(NOWHERE)
-        return self._rows.copy(), self._info()
+        return self.observation, self._info()
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if int(action) == self.stop:
-            return self._rows.copy(), 0.0, True, False, self._info()
+            return self.observation, 0.0, True, False, self._info()
         self._moves += 1
         try:
             reward = self._move(int(action))
         except BudgetSpentError:
-            return self._rows.copy(), 0.0, False, True, self._info() | {"budget_spent": True}
+            return self.observation, 0.0, False, True, self._info() | {"budget_spent": True}
         nothing_left = not self._mask[:-1].any()
         is_last = self._moves >= self.horizon and not nothing_left
-        return self._rows.copy(), reward, nothing_left, is_last, self._info()
+        return self.observation, reward, nothing_left, is_last, self._info()
+
+    @property
+    def schedule(self) -> Schedule:
+        """On the board."""
+        return self._schedule
+
+    @property
+    def observation(self) -> Observation:
+        """Of the present schedule."""
+        return self._rows.copy()
 
     def action_masks(self) -> Bool:
         """Which actions are legal now."""
@@ -160,9 +173,11 @@ class FreeGame(gym.Env[Observation, np.int64]):
             return FAILURE if self.keep_worse else 0.0
         schedule, time = found
         reward = 100 * (self._time - time) / self.game.clock.start
-        is_new = schedule.key not in self._seen
-        if self.keep_worse or time < self._lowest or (is_new and time <= self._lowest + self.leeway):
-            i = self._order[action // KINDS]
+        row, kind = divmod(action, KINDS)
+        # Bits that drift without any effect are a burden later: the compiler's have a reason more often.
+        may_drift = schedule.key not in self._seen and not JUMPS[kind].is_flip
+        if self.keep_worse or time < self._lowest or (may_drift and time <= self._lowest + self.leeway):
+            i = self._order[row]
             self.game.back_to(schedule)
             self._schedule, self._time = schedule, time
             self._lowest = min(time, self._lowest)
@@ -180,7 +195,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         profile = self.game.clock.timer.profile(self._schedule)
         waits = profile.waits.sum(axis=1)
         self._targets = np.concatenate([
-            self._destinations.of(block, low, high, waits[block.start : block.end])
+            self._destinations.of(block, low, high, waits[block.start : block.end], self.np_random)
             for block, (low, high) in zip(blocks, limits, strict=True)
         ])  # fmt: skip
         low, high = (np.concatenate(part) for part in zip(*limits, strict=True))

@@ -19,24 +19,26 @@ Float: TypeAlias = npt.NDArray[np.float64]
 Bool: TypeAlias = npt.NDArray[np.bool_]
 NOWHERE = -1
 
-SHARES = 8
-"""Parts that a reach is cut into: a move by one is often too small to matter, the farthest too large."""
-DISTANCES = (4, 16, 64)
-"""Of drags, beyond the reach as well."""
-GROUP_DISTANCES = (8, 32)
+PARTS = 2
+"""Of a reach: a move by one is often too small to matter, the farthest too large."""
+GAPS = 8
+"""Parts of the cycles that warps wait within a reach."""
+DRAGS = (2, 8, 32)
+"""Least distances of drags, beyond the reach as well."""
+GROUP_DRAGS = (4, 16)
+SCALE = 4
+"""Times the least distance is the limit of a drag."""
 GROUP = 6
 """Instructions of one opcode that move together."""
-VIEWS = (24, 192)
-"""Places to either side in which the longest wait is looked for."""
 
 
 class Kind(StrEnum):
     REACH = "reach"
-    """Alone, by a share of the way that dependences allow."""
+    """Alone, to a place drawn from a part of the way that dependences allow."""
+    GAP = "gap"
+    """The same, but drawn by how long warps wait there: a cycle that is lost there may be of use."""
     DRAG = "drag"
-    """By a distance. What it depends on comes along, and on the way down what depends on it."""
-    WAIT = "wait"
-    """Dragged to where warps wait longest, so far away at most: a cycle that is lost there may be of use."""
+    """By a distance of some scale. What it depends on comes along, and on the way down what depends on it."""
     GROUP = "group"
     """With the next ones of its opcode, all dragged by the same distance."""
     YIELD = "yield"
@@ -51,7 +53,11 @@ class Jump:
 
     kind: Kind
     by: int = 0
-    """Negative upwards: places; of the reach, parts of it; of the longest wait, how far away it may be."""
+    """Negative upwards: which part of the reach or of the waiting, or the least distance."""
+
+    @property
+    def is_flip(self) -> bool:
+        return self.kind in (Kind.YIELD, Kind.REUSE)
 
     @property
     def name(self) -> str:
@@ -60,10 +66,10 @@ class Jump:
 
 def _directed(sign: int) -> tuple[Jump, ...]:
     return (
-        *(Jump(Kind.REACH, sign * share) for share in range(1, SHARES + 1)),
-        *(Jump(Kind.DRAG, sign * by) for by in DISTANCES),
-        *(Jump(Kind.WAIT, sign * view) for view in VIEWS),
-        *(Jump(Kind.GROUP, sign * by) for by in GROUP_DISTANCES),
+        *(Jump(Kind.REACH, sign * part) for part in range(1, PARTS + 1)),
+        *(Jump(Kind.GAP, sign * part) for part in range(1, GAPS + 1)),
+        *(Jump(Kind.DRAG, sign * by) for by in DRAGS),
+        *(Jump(Kind.GROUP, sign * by) for by in GROUP_DRAGS),
     )
 
 
@@ -98,11 +104,12 @@ class Destinations:
         self._is_tied = np.array([board.fixed[i] or i in board.glued for i in range(len(board.code))])
         self._has_reuse = np.array([i.control.reuse != 0 for i in board.code])
 
-    def of(self, block: Block, low: Int, high: Int, waits: Float) -> Int:
+    def of(self, block: Block, low: Int, high: Int, waits: Float, rng: np.random.Generator) -> Int:
         """From every place of a block, a column per jump; NOWHERE if it is no move.
 
         `low` and `high` are the reaches of the places, `waits` the cycles that warps waited at them. Drags
-        may go beyond the reach, but not past what is pinned. A flip leads to where it is.
+        may go beyond the reach, but not past what is pinned. A flip leads to where it is. Places are drawn
+        anew each time: fixed ones leave most of a plateau out of sight.
         """
         order = np.array(self.board.order[block.start : block.end], np.int64)
         here = np.arange(block.start, block.end)
@@ -111,8 +118,9 @@ class Destinations:
         ceiling = pins[np.searchsorted(pins, here, side="right")] - 1
         has_alike = self._have_alike(order)
         found = np.full((len(order), len(JUMPS)), NOWHERE, np.int64)
-        _places(-1, here, floor, low, waits, has_alike, found[:, :_DIRECTED])
-        _places(1, here, ceiling, high, waits, has_alike, found[:, _DIRECTED : 2 * _DIRECTED])
+        up, down = rng.random((2, len(order), _DIRECTED))
+        _places(-1, here, floor, low, waits, has_alike, up, found[:, :_DIRECTED])
+        _places(1, here, ceiling, high, waits, has_alike, down, found[:, _DIRECTED : 2 * _DIRECTED])
         found[self._is_tied[order]] = NOWHERE
         found[:, 2 * _DIRECTED :] = np.where(self._can_flip(order), here[:, None], NOWHERE)
         return found
@@ -135,8 +143,10 @@ class Destinations:
 
 
 @compiled
-def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alike: Bool, found: Int) -> None:
-    """The columns of `Destinations.of` in one direction, in the order of `_directed`.
+def _places(
+    sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alike: Bool, luck: Float, found: Int
+) -> None:
+    """The columns of `Destinations.of` in one direction, in the order of `_directed`; `luck` is as large.
 
     A place that an earlier column leads to is left out; groups are moves of another kind.
     """
@@ -144,16 +154,17 @@ def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alik
         start, column = here[row], 0
         most = sign * (limit[row] - start)
         within = sign * (reach[row] - start)
-        for share in range(1, SHARES + 1):
-            _go(sign, start, (share * within + SHARES - 1) // SHARES, most, found[row], column)
+        for part in range(PARTS):
+            by = 1 + int((part + luck[row, column]) / PARTS * within)
+            _go(sign, start, by, within, found[row], column)
             column += 1
-        for by in DISTANCES:
-            _go(sign, start, by, most, found[row], column)
+        _gaps(sign, row, start, within, waits, luck[row], found[row], column)
+        column += GAPS
+        for least in DRAGS:
+            _go(sign, start, int(least * SCALE ** luck[row, column]), most, found[row], column)
             column += 1
-        for view in VIEWS:
-            _go(sign, start, _longest_wait(sign, row, min(most, view), waits), most, found[row], column)
-            column += 1
-        for by in GROUP_DISTANCES:
+        for least in GROUP_DRAGS:
+            by = int(least * SCALE ** luck[row, column])
             if has_alike[row] and by <= most:
                 found[row, column] = start + sign * by
             column += 1
@@ -161,23 +172,31 @@ def _places(sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alik
 
 @compiled
 def _go(sign: int, start: int, by: int, most: int, found: Int, column: int) -> None:
-    """Note a place in its column, unless it is where it was, too far, or in a column before."""
+    """Note a place in its column, unless it is too far, or in a column before."""
     place = start + sign * by
-    if 0 < by <= most and place not in found[:column]:
+    if by <= most and place not in found[:column]:
         found[column] = place
 
 
 @compiled
-def _longest_wait(sign: int, row: int, most: int, waits: Float) -> int:
-    """How far it is to the place in front of the one at which warps wait longest, at most so far away."""
-    longest, found = 0.0, 0
-    for by in range(1, most + 1):
-        waiting = row + sign * by + (1 if sign > 0 else 0)
-        if not 0 <= waiting < len(waits):
-            break
-        if waits[waiting] > longest:
-            longest, found = waits[waiting], by
-    return found
+def _gaps(
+    sign: int, row: int, start: int, within: int, waits: Float, luck: Float, found: Int, column: int
+) -> None:
+    """Note a place from every part of the waiting within the reach: in front of whoever waits there."""
+    first = row - 1 if sign < 0 else row + 2
+    # Behind the last of a block nobody waits.
+    places = min(within, first + 1 if sign < 0 else len(waits) - first)
+    total = 0.0
+    for by in range(places):
+        total += waits[first + sign * by]
+    if total == 0:
+        return
+    passed, part = 0.0, 0
+    for by in range(places):
+        passed += waits[first + sign * by]
+        while part < GAPS and passed > (part + luck[column + part]) / GAPS * total:
+            _go(sign, start, by + 1, within, found, column + part)
+            part += 1
 
 
 def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Move]:
@@ -194,4 +213,5 @@ def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Mo
     # Whoever goes first must not run into the others of the group.
     alike = alike if jump.by < 0 else alike[::-1]
     last = block.end - 1
-    return [Drag(j, min(max(board.position[j] + jump.by, block.start), last)) for j in alike]
+    by = to - board.position[i]
+    return [Drag(j, min(max(board.position[j] + by, block.start), last)) for j in alike]
