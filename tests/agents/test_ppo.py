@@ -12,7 +12,7 @@ from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
 
 from cuasmrl.agents import Agent, match
-from cuasmrl.agents.lessons import Lessons, Memory, Trials
+from cuasmrl.agents.lessons import Lessons, Memory, Trials, fair_move
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO, PublishedPPO
 from cuasmrl.devices import VirtualTimer
@@ -113,6 +113,33 @@ def test_episodes_begin_at_the_best_schedule_or_aside_of_it() -> None:
         is_stuck = lessons.step(rng.choice(np.flatnonzero(game.action_masks()[:-1])))[3]
     lessons.reset()
     assert game.game.schedule != game.game.clock.best
+
+
+def test_of_equals_the_last_is_the_best() -> None:
+    game = FreeGame(new_game("gemm_leaky_relu"), keep_worse=False, horizon=1000)
+    lessons = Lessons(game, 0.1, 1000, 2, 0)
+    lessons.reset(seed=0)
+    rng = np.random.default_rng(0)
+    clock = game.game.clock
+    while clock.best in (game.game.original, game.schedule) or clock.time(game.schedule) > clock.best_time:
+        lessons.step(fair_move(game, rng))
+    last = game.schedule
+    lessons.reset()
+    assert game.schedule == last
+
+
+def test_a_fair_move_is_of_any_row_that_can_move() -> None:
+    game = FreeGame(new_game("gemm_leaky_relu"))
+    game.reset(seed=0)
+    rng = np.random.default_rng(0)
+    moves = [fair_move(game, rng) for _ in range(4000)]
+    assert game.action_masks()[moves].all()
+    rows = np.array(moves) // KINDS
+    legal = game.action_masks()[:-1].reshape(game.rows, -1).sum(axis=1)
+    hot = game.observation[:, COLUMNS.index("weight")] == 1
+    few, many = (hot & (legal > 0) & (legal <= 8)), (hot & (legal > 8))
+    drawn = [np.isin(rows, np.flatnonzero(some)).sum() / some.sum() for some in (few, many)]
+    assert drawn[0] == pytest.approx(drawn[1], rel=0.2)
 
 
 def test_new_lows_are_rewarded_by_their_logarithm_and_all_moves_remembered() -> None:
