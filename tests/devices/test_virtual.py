@@ -5,7 +5,7 @@ from statistics import mean, stdev
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.devices.virtual import PICKING_SEEDS, SEARCH_SEEDS, UNSEEN_SEEDS
 from cuasmrl.timing import Reason
-from cuasmrl.timing.uncertainty import compare, draw
+from cuasmrl.timing.uncertainty import compare, draw, measure
 from tests.traced_kernels import rescheduled, traced
 
 
@@ -51,6 +51,18 @@ def test_the_pick_is_the_one_that_gains_most_where_the_search_has_not_looked() -
     ]
     best = max(zip(gains, candidates, strict=True), key=lambda pair: pair[0].nominal + pair[0].median)
     assert timer.pick(kernel.original, candidates) is best[1]
+
+
+def test_of_many_the_fastest_come_to_the_ensemble() -> None:
+    kernel = traced("softmax")
+    timer = VirtualTimer(kernel)
+    candidates = [rescheduled("softmax", seed=seed) for seed in range(30)]
+    times = [measure(kernel.model, schedule, PICKING_SEEDS, timer._blocks).value for schedule in candidates]
+    short = [schedule for _, schedule in sorted(zip(times, candidates, strict=True), key=lambda p: p[0])[:12]]
+    assert timer.pick(kernel.original, candidates) is timer.pick(kernel.original, short)
+
+
+def test_nobody_sees_the_seeds_of_another() -> None:
     assert not set(PICKING_SEEDS) & {*SEARCH_SEEDS, *UNSEEN_SEEDS}
 
 

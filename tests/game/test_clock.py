@@ -50,7 +50,24 @@ def test_finalists_are_the_best_and_some_on_the_way_to_it() -> None:
         game.time(schedule)
     assert game.finalists(1) == [schedules[5]]
     assert game.finalists(3) == [schedules[5], schedules[4], schedules[3]]
-    assert game.finalists(9) == [schedules[5], schedules[4], schedules[3]]
+    assert game.finalists(6) == [schedules[5], schedules[4], schedules[3]]
+    assert game.finalists(8) == [schedules[n] for n in (5, 4, 3, 1, 2)]
+
+
+def test_the_fastest_are_kept_and_of_equals_the_last() -> None:
+    schedules = {s.key: s for s in (rescheduled("softmax", seed=seed) for seed in range(90))}
+    game = clock(100)
+    game.known = {key: game.start - 1 - (n % 2) for n, key in enumerate(schedules)}
+    for schedule in schedules.values():
+        game.time(schedule)
+    first, *others = game.finalists(64)
+    assert first == game.best
+    times = [game.time(schedule) for schedule in others]
+    fast = sum(n % 2 for n in range(len(schedules)))
+    assert len(others) > fast
+    assert times == [game.start - 2] * (fast - 1) + [game.start - 1] * (len(others) - fast + 1)
+    slow = [list(schedules).index(schedule.key) for schedule in others[fast - 1 :]]
+    assert slow == sorted(slow, reverse=True)
 
 
 def test_known_times_are_taken_and_counted() -> None:

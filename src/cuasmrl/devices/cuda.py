@@ -23,6 +23,8 @@ from cuasmrl.traced import TracedKernel
 
 UNIT = "microseconds"
 SEARCH_ROUNDS = 15
+_FINALISTS = 6
+"""Each takes all the races of a confirmation."""
 SITTINGS = 8
 """To confirm, cubins are loaded this often, in random order: where their code lies may matter as well."""
 SITTING_ROUNDS = 25
@@ -104,6 +106,10 @@ class CudaTimer:
     def profile(self, schedule: Schedule) -> Profile:
         """A GPU does not say where time went."""
         return Profile.unknown(len(schedule.order), len(Reason))
+
+    @property
+    def finalists(self) -> int:
+        return _FINALISTS
 
     def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
         """The one that wins races against the old one by most."""

@@ -51,6 +51,10 @@ class Timer(Protocol):
     def profile(self, schedule: Schedule) -> Profile:
         """Where that time went."""
 
+    @property
+    def finalists(self) -> int:
+        """Schedules of a game that are worth picking from: more where one time says little."""
+
     def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
         """The best of several under other conditions than those of the search, and other than `confirm`'s."""
 

@@ -16,7 +16,7 @@ from cuasmrl.schedule.blocks import control_flow
 from cuasmrl.timing import Model, Reason, Result
 from cuasmrl.timing.code import Int
 from cuasmrl.timing.excerpt import enough_turns, excerpt
-from cuasmrl.timing.uncertainty import UNIT, Gain, compare, draw
+from cuasmrl.timing.uncertainty import UNIT, Gain, compare, draw, measure
 from cuasmrl.traced import TracedKernel
 
 SEARCH_SEEDS = tuple(range(1, 7))
@@ -29,6 +29,9 @@ PICKING_SEEDS = tuple(range(301, 305))
 UNSEEN_SEEDS = tuple(range(501, 509))
 MEMBERS = 16
 _PICKING_MEMBERS = 5
+_FINALISTS = 64
+_SHORT_LIST = 12
+"""Finalists that are compared on other chips too."""
 _LEAST_TURNS, _MOST_TURNS = 4, 12
 _LOOPS = 0.75
 """Share of a replay that loops make up, if that takes no more turns: else what stands before and behind them
@@ -91,10 +94,21 @@ class VirtualTimer:
         waits[:, Reason.ISSUED] = 0
         return Profile(executions, waits)
 
+    @property
+    def finalists(self) -> int:
+        return _FINALISTS
+
     def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
-        """By the gain on the nominal chip and on the middle one of a small ensemble."""
+        """By the gain on the nominal chip and on the middle one of a small ensemble.
+
+        Of many candidates, those that are fastest on the nominal chip come to the ensemble.
+        """
         if len(candidates) == 1:
             return candidates[0]
+        if len(candidates) > _SHORT_LIST:
+            times = [measure(self.whole, new, PICKING_SEEDS, self._blocks).value for new in candidates]
+            order = sorted(range(len(times)), key=times.__getitem__)
+            candidates = [candidates[n] for n in order[:_SHORT_LIST]]
         members = draw(self.whole.parameters, _PICKING_MEMBERS, seed=1)
         gains = [compare(self.whole, old, new, PICKING_SEEDS, members, self._blocks) for new in candidates]
         best = max(range(len(gains)), key=lambda n: gains[n].nominal + gains[n].median)

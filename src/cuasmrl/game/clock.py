@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from cuasmrl.devices import CandidateError, Timer
 from cuasmrl.errors import CuasmrlError
@@ -12,6 +13,10 @@ from cuasmrl.schedule import Schedule
 
 _LATE = 0.6
 """Share of the best gain that a finalist has at least."""
+_STOPS = 6
+"""Finalists on the way to the best schedule."""
+_FIELD = 64
+"""Fastest schedules that are kept."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Clock:
         self._times[original.key] = self.start
         self.best, self.best_time = original, self.start
         self._improvements: list[Schedule] = []
+        self._field: list[tuple[float, int, Schedule]] = []
+        """The fastest so far, by minus their time and their number: a heap with the slowest on top."""
 
     @property
     def is_over(self) -> bool:
@@ -80,6 +87,7 @@ class Clock:
         time = self._measure(schedule)
         self.spent += 1
         self._times[schedule.key] = time
+        self._keep(time, schedule)
         is_best = time < self.best_time
         if is_best:
             self.best, self.best_time = schedule, time
@@ -89,14 +97,29 @@ class Clock:
         return time
 
     def finalists(self, count: int) -> list[Schedule]:
-        """The best schedule and some on the way to it: the last steps of a search may fit its seeds only."""
+        """The best schedule, up to five on the way to it, and for more than six the fastest of the others.
+
+        The last steps of a search may fit its seeds only; and where seeds differ by more than schedules, one
+        that looked a little slower may well be the better one.
+        """
         found = self._improvements
         late = [s for s in found if self.start - self._times[s.key] >= _LATE * (self.start - self.best_time)]
-        stride = max(1, (len(late) - 1) // max(1, count - 1))
-        return late[::-1][::stride][:count]
+        stops = min(count, _STOPS)
+        stride = max(1, (len(late) - 1) // max(1, stops - 1))
+        chosen = late[::-1][::stride][:stops]
+        keys = {s.key for s in chosen}
+        others = [s for *_, s in sorted(self._field, reverse=True) if s.key not in keys]
+        return chosen + others[: count - stops]
 
     def has_seen(self, schedule: Schedule) -> bool:
         return schedule.key in self._times
+
+    def _keep(self, time: float, schedule: Schedule) -> None:
+        """Take it up if it is one of the fastest; of equals the later ones stay."""
+        if time < self.start:
+            heappush(self._field, (-time, self.spent, schedule))
+            if len(self._field) > _FIELD:
+                heappop(self._field)
 
     def _measure(self, schedule: Schedule) -> float:
         known = self.known.get(schedule.key)

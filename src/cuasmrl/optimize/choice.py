@@ -20,7 +20,7 @@ from cuasmrl.workloads import Workload
 from cuasmrl.workloads.model import Sizes
 
 FINALISTS = 6
-"""Schedules of a game among which one is picked."""
+"""Schedules of a short game among which one is picked."""
 _SEEDS = (0, 1, 2)
 _NEAR = 1.2
 """Times the cycles of the fastest config: slower ones than that are not tried in play."""

@@ -14,7 +14,7 @@ from cuasmrl.devices import Timer, open_timer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gate import TRACED_SEED, Verdict, judge, no_improvement
-from cuasmrl.optimize.choice import FINALISTS, fastest
+from cuasmrl.optimize.choice import fastest
 from cuasmrl.optimize.players import settings_of, with_curves
 from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.subject import Subject, prepare
@@ -129,7 +129,7 @@ def _carry_out(
     best = clock.best
     if clock.best_time < clock.start:
         watch.stage("picking a schedule")
-        best = timer.pick(kernel.original, clock.finalists(FINALISTS))
+        best = timer.pick(kernel.original, clock.finalists(timer.finalists))
         run.keep_best(best, clock.time(best))
         opened = partial(open_timer, subject.device)
         verdict = judge(kernel, best, subject.problems, timer, opened, watch.stage)

@@ -74,11 +74,11 @@ def _drawn(rng: random.Random, number: Number) -> float:
     return rng.uniform(number.value, number.high) if above else rng.uniform(number.low, number.value)
 
 
-def measure(model: Model, schedule: Schedule, seeds: Iterable[int]) -> Measurement:
+def measure(model: Model, schedule: Schedule, seeds: Iterable[int], blocks: int | None = None) -> Measurement:
     """Replay a schedule once per seed."""
     table = model.table(schedule)
     with ThreadPoolExecutor(_WORKERS) as pool:
-        samples = tuple(pool.map(lambda seed: model.replay(table, seed).cycles, seeds))
+        samples = tuple(pool.map(lambda seed: model.replay(table, seed, blocks).cycles, seeds))
     return Measurement(mean(samples), min(samples), max(samples), model.chip.name, samples)
 
 
