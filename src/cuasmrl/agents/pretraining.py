@@ -198,6 +198,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.safetensors")
     given = parser.parse_args()
     try:
+        if given.jobs < 1:
+            raise CuasmrlError(f"--jobs is {given.jobs}; at least one kernel is explored at a time")
         for name in given.hold_out:
             workloads.get(name)
         curriculum = Curriculum(
