@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,6 +168,24 @@ def test_a_view_is_as_long_as_its_memory() -> None:
     assert isinstance(entry, Buffer)
     assert entry.shape == (95,)
     assert entry.settings == {"low": 0, "high": 94}
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([0, 1 << 63], np.uint64),
+        np.array([(1 << 64) - 1, 0], np.uint64),
+        np.array([1 << 63, (1 << 63) + 3, (1 << 63) + 6], np.uint64),
+        np.array([100, -128, -100], np.int8),
+        np.array([-(1 << 63), (1 << 63) - 1], np.int64),
+    ],
+    ids=str,
+)
+def test_any_range_of_a_type_is_kept(array: npt.NDArray[Any], tmp_path: Path) -> None:
+    described = written(Launch((1, 1, 1), (1, 1, 1), 0, (array,)), tmp_path / "k.json")
+    (made,) = described.launch(kernel(8)).arguments
+    assert isinstance(made, np.ndarray)
+    np.testing.assert_array_equal(made, array, strict=True)
 
 
 @given(st.data())

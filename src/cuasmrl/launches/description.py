@@ -83,10 +83,11 @@ def _pattern(flat: Array) -> tuple[str, dict[str, Number]]:
         return "constant", {"value": int(value) if flat.dtype.name in INTEGERS else float(value)}
     if flat.dtype.name in INTEGERS:
         start, step = int(flat[0]), int(flat[1]) - int(flat[0])
-        if flat.dtype.name != "bool" and int(flat[-1]) == start + step * (flat.size - 1):
-            expected = start + step * np.arange(flat.size, dtype=np.int64)
-            if (flat.astype(np.int64) == expected).all():
-                return "range", {"start": start, "step": step}
+        # Unsigned differences wrap around; where the last element is right, so are those between.
+        steps = np.diff(bits)
+        is_even = (steps == steps[0]).all() and int(flat[-1]) == start + step * (flat.size - 1)
+        if is_even and flat.dtype.name != "bool":
+            return "range", {"start": start, "step": step}
         return "integers", {"low": int(flat.min()), "high": int(flat.max())}
     return _distribution(flat)
 

@@ -74,8 +74,11 @@ def filled(dtype: str, shape: tuple[int, ...], fill: str, settings: Mapping[str,
             extent = settings["high"] - settings["low"]
             array = rng.random(shape, drawn) * drawn(extent) + drawn(settings["low"])
         case "range":
-            steps = np.arange(math.prod(shape), dtype=object if dtype == "uint64" else np.int64)
-            array = (settings["start"] + settings["step"] * steps).reshape(shape)
+            start, step, count = settings["start"], settings["step"], math.prod(shape)
+            is_wide = dtype in INTEGERS and not all(
+                holds("int64", number) for number in (start, step, start + step * count)
+            )
+            array = (start + step * np.arange(count, dtype=object if is_wide else np.int64)).reshape(shape)
         case "integers":
             low, high = int(settings["low"]), int(settings["high"])
             wide: Any = np.uint64 if high > np.iinfo(np.int64).max else np.int64
