@@ -3,4 +3,4 @@
 It stands apart from the checker for those who only compare it and cannot wait for the checker to load.
 """
 
-VERSION = "1"
+VERSION = "2"

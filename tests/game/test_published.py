@@ -100,6 +100,7 @@ def test_games_can_share_a_clock() -> None:
 
 def test_a_kernel_without_such_instructions_is_refused() -> None:
     game = new_game("vector_add")()
+    game.keep_scoreboards()
     game.board.fixed[:] = [True] * len(game.board.fixed)
     with pytest.raises(CuasmrlError, match="AssemblyGame-v1"):
         PublishedGame(lambda: game)

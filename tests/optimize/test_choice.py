@@ -9,7 +9,8 @@ from cuasmrl.agents import AGENTS
 from cuasmrl.chips import chip
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize import Request, fastest
-from cuasmrl.optimize.choice import Candidate, choose_config
+from cuasmrl.optimize.choice import Candidate, Trial, choose_config
+from cuasmrl.schedule import Scoreboards
 
 SIZES = {"M": 128, "N": 128, "K": 256}
 CONFIGS = ("m32n32k32_w2_s2", "m64n64k32_w4_s3", "m64n64k64_w4_s4")
@@ -33,7 +34,7 @@ def test_without_a_trial_the_fastest_as_compiled_is_taken() -> None:
 
 def test_a_trial_is_played_on_configs_near_the_fastest() -> None:
     steps: list[tuple[int, int]] = []
-    trial = (AGENTS.named("greedy"), 10, 0)
+    trial = Trial(AGENTS.named("greedy"), 10, 0, Scoreboards.ANEW)
     kernel, candidates = choose_config(
         few_configs(), chip("a100"), SIZES, lambda *step: steps.append(step), trial
     )

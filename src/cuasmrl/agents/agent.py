@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 from cuasmrl.devices import Timer
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.sass import Listing
-from cuasmrl.schedule import Schedule
+from cuasmrl.schedule import Schedule, Scoreboards
 
 
 class Agent(Protocol):
@@ -32,9 +32,10 @@ def match(
     seed: int,
     known: Mapping[bytes, float] | None = None,
     listener: Callable[[Evaluation], None] | None = None,
+    scoreboards: Scoreboards = Scoreboards.ANEW,
 ) -> Clock:
     """Let an agent play on a kernel until its budget is spent or it has nothing left to try."""
     clock = Clock(timer, Schedule.original(listing), budget, known, listener)
     with contextlib.suppress(BudgetSpentError):
-        agent.play(lambda: Game(listing, clock), seed)
+        agent.play(lambda: Game(listing, clock, scoreboards=scoreboards), seed)
     return clock

@@ -12,7 +12,7 @@ from cuasmrl.agents.greedy import climb
 from cuasmrl.agents.proposals import Mix, Walk
 from cuasmrl.game import Game
 from cuasmrl.sass import Instruction, Pipe
-from cuasmrl.sass.opcodes import Space
+from cuasmrl.sass.opcodes import Opcode, Space
 from cuasmrl.schedule import Block, Board
 from cuasmrl.schedule.dependences import Reason
 
@@ -216,10 +216,13 @@ def latency(
     declaration = first.declaration
     if declaration is None:
         return max(1, need)
+    if Reason.ANNOUNCED in reasons:
+        touched = {access.register for access in (*second.uses, *second.defs)}
+        if touched.isdisjoint(access.register for access in first.defs):
+            return max(need, latencies.sources)
+        return max(need, _result_latency(declaration, latencies))
     if reasons & _WAITED and control.write_barrier is not None and mask >> control.write_barrier & 1:
-        space = declaration.reads
-        known = {None: latencies.other, Space.SHARED: latencies.shared}
-        return max(need, known.get(space, latencies.far))
+        return max(need, _result_latency(declaration, latencies))
     if reasons & _WAITED and control.read_barrier is not None and mask >> control.read_barrier & 1:
         return max(need, latencies.sources)
     if declaration.pipe is Pipe.TENSOR and Reason.REGISTER in reasons:
@@ -228,3 +231,8 @@ def latency(
     if first.opcode == "BAR":
         return max(need, latencies.barrier)
     return max(1, need)
+
+
+def _result_latency(declaration: Opcode, latencies: Latencies) -> int:
+    known = {None: latencies.other, Space.SHARED: latencies.shared}
+    return known.get(declaration.reads, latencies.far)

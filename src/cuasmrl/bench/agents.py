@@ -21,6 +21,7 @@ from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize import FINALISTS
 from cuasmrl.optimize.choice import choose_config
+from cuasmrl.schedule import Scoreboards
 from cuasmrl.traced import TracedKernel
 
 
@@ -34,6 +35,7 @@ class Contest:
     budgets: tuple[int, ...] = (2000,)
     seeds: int = 5
     chip: str = "a100"
+    scoreboards: Scoreboards = Scoreboards.ANEW
 
     def check(self) -> None:
         for agent in self.agents:
@@ -89,7 +91,9 @@ def agents(
     left = [key for key in wanted if key not in played]
     progress(len(wanted) - len(left), len(wanted))
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(_play, contest.chip, *key) for key in left]):
+        for future in as_completed(
+            [pool.submit(_play, contest.chip, contest.scoreboards, *key) for key in left]
+        ):
             game = future.result()
             played[game.key] = game
             kept.add(game)
@@ -97,10 +101,10 @@ def agents(
     return [played[key] for key in wanted]
 
 
-def _play(chip_key: str, agent: str, name: str, budget: int, seed: int) -> Played:
+def _play(chip_key: str, scoreboards: Scoreboards, agent: str, name: str, budget: int, seed: int) -> Played:
     kernel = _kernel(chip_key, name)
     timer = VirtualTimer(kernel)
-    clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed)
+    clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed, scoreboards=scoreboards)
     finalists = clock.finalists(FINALISTS)
     best = timer.pick(kernel.original, finalists) if finalists else kernel.original
     gain = timer.confirm(kernel.original, best)

@@ -15,6 +15,7 @@ from cuasmrl import workloads
 from cuasmrl.bench.kept import Kept
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize import Optimized, Request, fastest, optimize
+from cuasmrl.schedule import Scoreboards
 from cuasmrl.timing.bounds import bounds_of
 
 
@@ -30,6 +31,7 @@ class Effort:
     """Evaluations on each config near the fastest, to choose one."""
     seed: int = 0
     chip: str = "a100"
+    scoreboards: Scoreboards = Scoreboards.ANEW
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def _best(name: str, effort: Effort) -> Outcome:
     for agent in effort.agents:
         request = Request(
             bare, sizes=sizes, trial=effort.trial, device=f"virtual:{effort.chip}", agent=agent,
-            budget=effort.budget, seed=effort.seed,
+            budget=effort.budget, seed=effort.seed, scoreboards=effort.scoreboards,
         )  # fmt: skip
         with tempfile.TemporaryDirectory() as place:
             found.append(_outcome(name, agent, optimize(request, Path(place) / "run")))

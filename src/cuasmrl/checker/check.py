@@ -10,7 +10,7 @@ from cuasmrl.checker.latency import Latencies
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
 from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
-from cuasmrl.checker.scoreboards import unprotected
+from cuasmrl.checker.scoreboards import run
 from cuasmrl.checker.spacing import Spacings
 from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
 from cuasmrl.cubin import WORD_BYTES, Cubin
@@ -99,7 +99,8 @@ class _KernelProof:
         self.table = table
         self.program = Program(listing)
         self.original = as_compiled(self.program)
-        self.unprotected = unprotected(self.program, self.original)
+        self.findings = run(self.program, self.original)
+        self.unprotected = self.findings.unprotected
         self.latencies = Latencies(self.program, table, self.original, self.unprotected)
         self.spacings = Spacings(self.program, table, self.original)
         self.memory = MemoryOrder(self.program)
@@ -160,9 +161,14 @@ class _KernelProof:
                 yield Fault(Rule.DATA_FLOW, c, f"{{p}} must stay before {{c}}: {hazard.name}", p, register)
 
     def _scoreboard_faults(self, candidate: Arrangement) -> Iterator[Fault]:
-        for edge in unprotected(self.program, candidate) - self.unprotected:
+        found = run(self.program, candidate)
+        for edge in found.unprotected - self.unprotected:
             message = f"{{c}} no longer waits for {{p}}: {edge.hazard.name} without a scoreboard"
             yield Fault(Rule.SCOREBOARD, edge.consumer, message, edge.producer, edge.register)
+        for i, settled in self.findings.settled.items():
+            # Such a wait may stand for memory that has to be settled, which no register shows.
+            for operation in settled & found.under_way[i]:
+                yield Fault(Rule.SCOREBOARD, i, "{c} no longer waits for {p}", operation.instruction)
 
     @cached_property
     def _counts(self) -> Counter[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.sass import Distances, Order
+from cuasmrl.sass import Distances, Instruction, Order, Pipe
 
 
 def field_faults(program: Program, candidate: Arrangement, table: Distances) -> Iterator[Fault]:
@@ -12,12 +12,13 @@ def field_faults(program: Program, candidate: Arrangement, table: Distances) -> 
         old, new = i.control, candidate.controls[i.index]
         if new == old and not new.reuse:
             continue
-        if (new.write_barrier, new.read_barrier) != (old.write_barrier, old.read_barrier):
-            boards = [
-                _name(k) for k in (old.write_barrier, old.read_barrier, new.write_barrier, new.read_barrier)
-            ]
-            message = "{{c}} must set {} for its result and {} for its sources, not {} and {}".format(*boards)
-            yield Fault(Rule.BARRIER, i.index, message)
+        for what, before, now in (
+            ("result", old.write_barrier, new.write_barrier),
+            ("sources", old.read_barrier, new.read_barrier),
+        ):
+            if before != now and not _may_announce(program, i, what, {before, now}):
+                message = f"{{c}} must set {_name(before)} for its {what}, not {_name(now)}"
+                yield Fault(Rule.BARRIER, i.index, message)
         if old.wait_mask & ~new.wait_mask and i.order in (Order.SYNC, Order.PINNED):
             # Such a wait may stand for memory that has to be settled, which no register shows.
             missing = ", ".join(_name(k) for k in old.waits if k not in new.waits)
@@ -30,6 +31,20 @@ def field_faults(program: Program, candidate: Arrangement, table: Distances) -> 
             message = f"{{c}} must stall {needed} cycles, not {new.stall}"
             yield Fault(Rule.STALL, i.index, message, needed=needed, found=new.stall)
         yield from _reuse_faults(program, candidate, i.index)
+
+
+def _may_announce(program: Program, i: Instruction, what: str, boards: set[int | None]) -> bool:
+    """May it announce this by another scoreboard? Whether all who need it still wait is examined later.
+
+    Not where more than registers may hang on it: what synchronises, what a DEPBAR names, what writes none.
+    """
+    if not i.is_variable or i.order in (Order.SYNC, Order.PINNED) or boards & program.depbar_boards:
+        return False
+    if what == "result":
+        return bool(program.defs[i.index])
+    # Compilers give such a barrier to instructions of these pipes only.
+    seen = i.declaration is not None and i.declaration.pipe in (Pipe.MEMORY, Pipe.XU)
+    return seen and any(program.reads_late(i.index, r) for r in program.uses[i.index])
 
 
 def _reuse_faults(program: Program, candidate: Arrangement, i: int) -> Iterator[Fault]:

@@ -46,6 +46,8 @@ class Program:
         self.exposed: list[dict[int, list[tuple[int, bool]]]] = []
         """Per block and register: accesses that meet what comes from before the block, (index, it writes)."""
         self.kills: list[set[int]] = []
+        named = (i.depbar for i in self.instructions if i.depbar is not None)
+        self.depbar_boards = {k for first, _, others in named for k in (first, *others)}
         for number in range(len(self.blocks)):
             self._scan(number)
 

@@ -7,11 +7,12 @@ It follows all paths at once; where two meet, an operation is under way if it is
 scoreboard vouches for it only if it does on both.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from cuasmrl.checker.program import Arrangement, Edge, Program, boards_waited
-from cuasmrl.sass import GUARD, Hazard, Instruction, Pipe
+from cuasmrl.sass import GUARD, Hazard, Instruction, Order, Pipe
 
 
 class Operation(NamedTuple):
@@ -30,8 +31,18 @@ class Status(NamedTuple):
 State = dict[Operation, Status]
 
 
-def unprotected(program: Program, arrangement: Arrangement) -> set[Edge]:
+class Findings(NamedTuple):
+    """What the machine saw over all paths."""
+
+    unprotected: set[Edge]
     """Dependences on a variable-latency instruction that no scoreboard and no queue keeps, on some path."""
+    settled: dict[int, set[Operation]]
+    """By synchronising or pinned instruction: operations that its waits end on some path."""
+    under_way: dict[int, set[Operation]]
+    """The same: operations that are under way behind its waits on some path."""
+
+
+def run(program: Program, arrangement: Arrangement) -> Findings:
     machine = _Machine(program, arrangement)
     entries: list[State] = [{} for _ in program.blocks]
     work = list(range(len(program.blocks)))[::-1]
@@ -47,7 +58,7 @@ def unprotected(program: Program, arrangement: Arrangement) -> set[Edge]:
                 entries[following] = joined
                 if following not in work:
                     work.append(following)
-    return machine.unprotected
+    return Findings(machine.unprotected, machine.settled, machine.under_way)
 
 
 def _join(first: Mapping[Operation, Status], second: Mapping[Operation, Status]) -> State:
@@ -68,8 +79,12 @@ class _Machine:
     def __init__(self, program: Program, arrangement: Arrangement):
         self.program, self.arrangement = program, arrangement
         self.unprotected: set[Edge] = set()
+        self.settled: dict[int, set[Operation]] = defaultdict(set)
+        self.under_way: dict[int, set[Operation]] = defaultdict(set)
 
     def step(self, state: State, i: int) -> None:
+        is_watched = self.program.instructions[i].order in (Order.SYNC, Order.PINNED)
+        before = set(state) if is_watched else set()
         for board, count in boards_waited(self.program, self.arrangement, i):
             for operation in [o for o, status in state.items() if status.guards.get(board, -1) >= count]:
                 del state[operation]
@@ -77,6 +92,9 @@ class _Machine:
             for operation in [o for o in state if not o.written]:
                 if _is_memory(self.program.instructions[operation.instruction]):
                     del state[operation]
+        if is_watched:
+            self.settled[i] |= before - state.keys()
+            self.under_way[i] |= state.keys()
         if state:
             self._meet(state, i)
         self._raise(state, i)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from cuasmrl.cli.console import Json, console, print_json, progress
+from cuasmrl.cli.console import Json, ScoreboardsName, console, print_json, progress, scoreboards_named
 
 app = typer.Typer(help="Measure on this machine, and print the table.", no_args_is_help=True)
 
@@ -74,6 +74,7 @@ def agents(
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
+    scoreboards: ScoreboardsName = None,
     as_json: Json = False,
 ) -> None:
     """Agents at equal budgets on the published workloads: confirmed gains, median and range over seeds."""
@@ -88,6 +89,7 @@ def agents(
         tuple(budget or [2000]),
         seeds,
         chip,
+        scoreboards_named(scoreboards),
     )
     _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
 
@@ -111,6 +113,7 @@ def results(
         typer.Option("--keep", help="Results go to this file; those in it are not made again."),
     ] = None,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
+    scoreboards: ScoreboardsName = None,
     as_json: Json = False,
 ) -> None:
     """The best config and schedule of each published workload, after the gate, beside its lower bound."""
@@ -118,7 +121,8 @@ def results(
     from cuasmrl.bench.results import Effort, results_table
     from cuasmrl.bench.results import results as measure
 
-    effort = Effort(tuple(agent or ["greedy", "evolve"]), budget, trial, chip=chip)
+    how = scoreboards_named(scoreboards)
+    effort = Effort(tuple(agent or ["greedy", "evolve"]), budget, trial, chip=chip, scoreboards=how)
     names = workload or [w.name for w in workloads.all() if w.published]
     _show(lambda advance: measure(names, effort, advance, keep), results_table, as_json)
 

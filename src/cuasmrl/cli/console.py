@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from cuasmrl.errors import CuasmrlError
+
 # Piped output is read by programs and in logs: no reason to fold it at 80 columns.
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 problems = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -27,6 +29,23 @@ ChosenKernel = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A size such as M=512; repeat for several.")
 ]
+
+ScoreboardsName = Annotated[
+    str | None,
+    typer.Option(
+        "--scoreboards",
+        help="anew (the default): moves may give them out anew; kept: they travel with their instructions.",
+        show_default=False,
+    ),
+]
+
+
+def scoreboards_named(name: str | None) -> Any:
+    from cuasmrl.schedule import Scoreboards
+
+    if name not in (None, *Scoreboards):
+        raise CuasmrlError(f"--scoreboards is {' or '.join(Scoreboards)}, not {name!r}")
+    return Scoreboards(name or Scoreboards.ANEW)
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuasmrl.cli.console import ChosenKernel, Json, LaunchFile, Settings, console, print_json, problems
+from cuasmrl.cli.console import (
+    ChosenKernel,
+    Json,
+    LaunchFile,
+    ScoreboardsName,
+    Settings,
+    console,
+    print_json,
+    problems,
+    scoreboards_named,
+)
 from cuasmrl.cli.display import Display, display, introduction
 from cuasmrl.cli.machine import sizes_of
 from cuasmrl.cli.recorded import optimize_recorded
@@ -58,6 +68,7 @@ def optimize(
     seed: Annotated[
         int | None, typer.Option("--seed", help="Of the agent; 0 by default.", show_default=False)
     ] = None,
+    scoreboards: ScoreboardsName = None,
     run: Annotated[
         Path | None,
         typer.Option("--run", help="Directory for the run; by default one in runs/.", show_default=False),
@@ -82,6 +93,7 @@ def optimize(
         "source": kernel_of, "config": config, "trial": trial, "sizes": _sizes(kernel_of, launch, settings),
         "launch": str(launch) if launch else None, "kernel": kernel, "device": device, "agent": agent,
         "budget": budget, "seed": seed,
+        "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}
     if recorded:

@@ -11,7 +11,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.explanation.changes import Change, Relocate, Replace, Retime
 from cuasmrl.explanation.rearrangement import Rearrangement
 from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
-from cuasmrl.schedule import Block, Board, Schedule, SetReuse, SetStall, SetYield
+from cuasmrl.schedule import Block, Board, Schedule, Scoreboards, SetReuse, SetStall, SetYield
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Decomposition:
             raise CuasmrlError("a schedule can be taken apart only beside the one it was made from")
         self.original = original
         self.winner = winner
-        self.board = Board(original.listing)
+        self.board = Board(original.listing, scoreboards=_scoreboards(original, winner))
         self._built: dict[frozenset[Change], Built | None] = {}
         self.plans: dict[int, Plan] = {}
         for block in self.board.blocks:
@@ -216,6 +216,8 @@ class Decomposition:
 
     def _take_over_waits(self, block: Block) -> None:
         """Waits that instructions copied to leave the shelter of others: more of them hurt nobody."""
+        if self.board.gives_out(block.number):
+            return
         controls = list(self.board.controls)
         for i in range(block.start, block.end):
             if controls[i].wait_mask != self.winner.controls[i].wait_mask:
@@ -237,3 +239,13 @@ class Decomposition:
         order[block.start : block.end] = schedule.order[block.start : block.end]
         controls[block.start : block.end] = schedule.controls[block.start : block.end]
         self.board.restore(Schedule(self.board.listing, tuple(order), tuple(controls)))
+
+
+def _scoreboards(original: Schedule, winner: Schedule) -> Scoreboards:
+    """On which board it was found: where they are kept, all raise the same ones and wait for no fewer."""
+    kept = all(
+        (now.write_barrier, now.read_barrier) == (was.write_barrier, was.read_barrier)
+        and not was.wait_mask & ~now.wait_mask
+        for was, now in zip(original.controls, winner.controls, strict=True)
+    )
+    return Scoreboards.KEPT if kept else Scoreboards.ANEW

@@ -8,15 +8,21 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.game.clock import Clock
 from cuasmrl.game.scope import MOST_ROWS, scope_of
 from cuasmrl.sass import Listing
-from cuasmrl.schedule import Board, Move, Schedule, Shift, play
+from cuasmrl.schedule import Board, Move, Schedule, Scoreboards, Shift, play
 
 
 class Game:
     """Moves change the board, the clock times it. The device behind the timer stays unknown to players."""
 
-    def __init__(self, listing: Listing, clock: Clock, most_rows: int = MOST_ROWS) -> None:
+    def __init__(
+        self,
+        listing: Listing,
+        clock: Clock,
+        most_rows: int = MOST_ROWS,
+        scoreboards: Scoreboards = Scoreboards.ANEW,
+    ) -> None:
         """Several games may share a clock: then they share a budget, and times."""
-        self.board = Board(listing)
+        self.board = Board(listing, scoreboards=scoreboards)
         self.clock = clock
         self.original = clock.original
         self.scope = scope_of(self.board, clock.timer.profile(self.original), most_rows)
@@ -25,6 +31,11 @@ class Game:
                 f"kernel {listing.kernel.name} has no legal move in the code where its time goes; "
                 "it stays as the compiler scheduled it"
             )
+
+    def keep_scoreboards(self) -> None:
+        """Begin again on a board where scoreboards travel with their instructions, unless it is one."""
+        if self.board.scoreboards is not Scoreboards.KEPT:
+            self.board = Board(self.board.listing)
 
     @property
     def schedule(self) -> Schedule:

@@ -69,6 +69,7 @@ class PublishedGame(gym.Env[Observation, np.int64]):
 
     def __init__(self, new_game: Callable[[], Game], shared: bool = False) -> None:
         self.game = new_game()
+        self.game.keep_scoreboards()
         board = self.game.board
         opcodes = GLOBAL + SHARED if shared else GLOBAL
         self._movable = [i.opcode in opcodes and not board.fixed[i.index] for i in board.code]

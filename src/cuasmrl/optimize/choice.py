@@ -14,6 +14,7 @@ from cuasmrl.chips import Chip
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.devices.virtual import PICKING_SEEDS
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.schedule import Scoreboards
 from cuasmrl.timing.uncertainty import measure
 from cuasmrl.traced import TracedKernel, trace_workload
 from cuasmrl.workloads import Workload
@@ -39,17 +40,26 @@ class Candidate:
     """Modelled cycles that a short game suggests; None if none was played."""
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A short game on each of several configs."""
+
+    agent: Agent
+    budget: int
+    seed: int
+    scoreboards: Scoreboards
+
+
 def choose_config(
     workload: Workload,
     chip: Chip,
     sizes: Sizes,
     advance: Callable[[int, int], None],
-    trial: tuple[Agent, int, int] | None = None,
+    trial: Trial | None = None,
 ) -> tuple[TracedKernel, tuple[Candidate, ...]]:
     """Trace and time every config that the chip can run; the fastest, and what was found of each.
 
-    With a trial (agent, budget, seed) that agent plays on all configs near the fastest, and the one that it
-    makes fastest is taken.
+    With a trial its agent plays on all configs near the fastest, and the one that it makes fastest is taken.
     """
     kernels: dict[str, TracedKernel] = {}
     candidates: dict[str, Candidate] = {}
@@ -81,10 +91,9 @@ def fastest(candidates: tuple[Candidate, ...]) -> Candidate:
 def _try(
     kernels: dict[str, TracedKernel],
     candidates: dict[str, Candidate],
-    trial: tuple[Agent, int, int],
+    trial: Trial,
     advance: Callable[[int, int], None],
 ) -> None:
-    agent, budget, seed = trial
     limit = _NEAR * (fastest(tuple(candidates.values())).cycles or 0.0)
     near = [name for name in kernels if (candidates[name].cycles or limit) <= limit]
     for done, name in enumerate(near):
@@ -92,7 +101,9 @@ def _try(
         kernel = kernels[name]
         timer = VirtualTimer(kernel)
         try:
-            clock = match(agent, kernel.listing, timer, budget, seed)
+            clock = match(
+                trial.agent, kernel.listing, timer, trial.budget, trial.seed, scoreboards=trial.scoreboards
+            )
         except CuasmrlError:
             # Nothing in it may move: it stays as it was compiled.
             continue

@@ -20,6 +20,7 @@ from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.subject import Subject, prepare
 from cuasmrl.runs import RunConfig, RunDirectory, versions
 from cuasmrl.runs.directory import check_vacant, vacant
+from cuasmrl.schedule import Scoreboards
 
 RUNS = Path("runs")
 
@@ -96,8 +97,8 @@ def optimize(
     _check_output(output)
     subject = prepare(request, watch.choosing)
     timer = _timer(subject)
-    _check_movable(subject, timer)
     config = _config(request, agent, subject)
+    _check_movable(subject, timer, config)
     place = run or vacant(RUNS / _name(subject, request))
     return _carry_out(RunDirectory.create(place, config), agent, subject, timer, output, watch)
 
@@ -166,7 +167,7 @@ def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch
     clock = Clock(timer, original, run.config.budget, {**known, original.key: start}, listen)
     try:
         with contextlib.suppress(BudgetSpentError):
-            agent.play(lambda: Game(subject.kernel.listing, clock), run.config.seed)
+            agent.play(lambda: _game(subject, clock, run.config), run.config.seed)
     finally:
         log.close()
     return clock
@@ -187,6 +188,7 @@ def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
         settings=settings_of(agent),
         budget=request.budget,
         seed=request.seed,
+        scoreboards=request.scoreboards,
         versions=versions(subject.compiler),
     )
 
@@ -197,9 +199,13 @@ def _name(subject: Subject, request: Request) -> str:
     return "-".join(parts)
 
 
-def _check_movable(subject: Subject, timer: Timer) -> None:
+def _game(subject: Subject, clock: Clock, config: RunConfig) -> Game:
+    return Game(subject.kernel.listing, clock, scoreboards=Scoreboards(config.scoreboards))
+
+
+def _check_movable(subject: Subject, timer: Timer, config: RunConfig) -> None:
     """A game without moves is refused here, before anything is written."""
-    Game(subject.kernel.listing, Clock(timer, subject.kernel.original, budget=1))
+    _game(subject, Clock(timer, subject.kernel.original, budget=1), config)
 
 
 def _check_output(output: Path | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from cuasmrl.agents import AGENTS
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.runs import RunConfig
+from cuasmrl.schedule import Scoreboards
 
 DEFAULT_BUDGET = 2000
 _PREFERRED = ("greedy", "random")
@@ -39,6 +40,8 @@ class Request:
     agent: str = field(default_factory=default_agent)
     budget: int = DEFAULT_BUDGET
     seed: int = 0
+    scoreboards: Scoreboards = Scoreboards.ANEW
+    """Whether moves keep the compiler's scoreboards."""
     trial: int = 0
     """Evaluations to play on each config that comes near the fastest, before one is chosen."""
 
@@ -81,5 +84,6 @@ class Request:
             "agent": run.agent,
             "budget": run.budget,
             "seed": run.seed,
+            "scoreboards": Scoreboards(run.scoreboards),
         }
         return Request(**{**asked, **given})

@@ -16,7 +16,7 @@ from cuasmrl.devices import chip_of_device
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gate import Problem, Problems, problems_of_record, problems_of_workload
 from cuasmrl.launches import LaunchRecord
-from cuasmrl.optimize.choice import Candidate, choose_config
+from cuasmrl.optimize.choice import Candidate, Trial, choose_config
 from cuasmrl.optimize.request import Request
 from cuasmrl.traced import TracedKernel, trace_cubin, trace_workload
 from cuasmrl.workloads import Workload
@@ -89,7 +89,9 @@ def _of_workload(request: Request, advance: Callable[[int, int], None]) -> Subje
     chip = chip_of_device(device)
     candidates: tuple[Candidate, ...] = ()
     if request.config is None:
-        trial = (AGENTS.named(request.agent), request.trial, request.seed) if request.trial else None
+        trial = None
+        if request.trial:
+            trial = Trial(AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards)
         kernel, candidates = choose_config(workload, chip, sizes, advance, trial)
     else:
         kernel = trace_workload(workload, workload.config(request.config), chip, sizes)

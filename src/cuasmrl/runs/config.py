@@ -25,6 +25,7 @@ _DECISIVE = {
     "settings": "the agent's settings",
     "budget": "budget",
     "seed": "seed",
+    "scoreboards": "scoreboards",
 }
 """What must not change while a run goes on; where the input lies on disk may."""
 
@@ -45,6 +46,8 @@ class RunConfig:
     budget: int
     seed: int
     versions: Mapping[str, str]
+    scoreboards: str = "kept"
+    """Whether moves keep the compiler's: `kept`, or `anew`."""
     format: int = FORMAT
 
     def as_dict(self) -> dict[str, Any]:

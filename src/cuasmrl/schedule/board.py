@@ -6,6 +6,7 @@ keeps every scoreboard's protection, and keeps blocks, pinned instructions and p
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from functools import cache
 
 import numpy as np
@@ -17,15 +18,28 @@ from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
 from cuasmrl.schedule.drags import dragged
 from cuasmrl.schedule.exchanges import Exchanges
+from cuasmrl.schedule.operations import traffic_of
 from cuasmrl.schedule.pins import glued_units, leaves_kernel
 from cuasmrl.schedule.reach import Int, Neighbours
 from cuasmrl.schedule.schedule import Schedule
+from cuasmrl.schedule.slots import Slots
+
+
+class Scoreboards(StrEnum):
+    """What a board does with the scoreboards that the compiler has given out."""
+
+    KEPT = "kept"
+    """They travel with their instructions, which limits how far these can go."""
+    ANEW = "anew"
+    """They are given out anew for every order of a block; only moves that retime the block are left."""
 
 
 class Board:
     """A mutable schedule. Instructions are named by their original index, places by position."""
 
-    def __init__(self, listing: Listing, table: Distances | None = None):
+    def __init__(
+        self, listing: Listing, table: Distances | None = None, scoreboards: Scoreboards = Scoreboards.KEPT
+    ):
         self.listing = listing
         self.code: tuple[Instruction, ...] = listing.instructions
         self.table = table or distances(listing.kernel.arch)
@@ -41,6 +55,11 @@ class Board:
         controls = {i.index: i.control for i in self.code}
         self.order = list(range(len(self.code)))
         self._first_graphs = [self._graph(block, controls) for block in self.blocks]
+        self.scoreboards = scoreboards
+        self._slots: dict[int, Slots] = {}
+        """Blocks whose scoreboards are given out anew when their order changes."""
+        if scoreboards is Scoreboards.ANEW and not self.is_opaque:
+            self._give_out()
         self._neighbours: dict[int, Neighbours] = {}
         self.reset()
 
@@ -51,6 +70,8 @@ class Board:
         self.position = list(range(n))
         self.stall = [i.control.stall for i in self.code]
         self.wait_mask = [i.control.wait_mask for i in self.code]
+        self.write_barrier = [i.control.write_barrier for i in self.code]
+        self.read_barrier = [i.control.read_barrier for i in self.code]
         self.yields = [i.control.yield_ for i in self.code]
         self.keeps_reuse = [True] * n
         self.time = list(self.originals.times)
@@ -81,6 +102,7 @@ class Board:
             self.position[i], self.time[i] = p, time
             self.stall[i], self.yields[i] = control.stall, control.yield_
             self.wait_mask[i] = control.wait_mask
+            self.write_barrier[i], self.read_barrier[i] = control.write_barrier, control.read_barrier
             self.keeps_reuse[i] = True
             time += control.stall
         self.length[block.number] = time
@@ -92,7 +114,7 @@ class Board:
         # The instruction before the block may have lost its follower, or found it again.
         self._renew(self.order[max(0, block.start - 1) : block.start])
         self.exchanges.forget(block)
-        if rebuild:
+        if rebuild and block.number not in self._slots:
             self._rebuild(block)
 
     # ---- reading ----
@@ -112,6 +134,10 @@ class Board:
         place = self.position[i] + 1
         follows = place < len(self.order) and self.order[place] == i + 1
         return self.code[i].control.reuse if follows else 0
+
+    def gives_out(self, number: int) -> bool:
+        """Are the scoreboards of this block given out anew for every order?"""
+        return number in self._slots
 
     def legal_swaps(self) -> list[int]:
         """Positions p such that the instructions at p and p + 1 may change places."""
@@ -241,10 +267,24 @@ class Board:
         times = None if self.is_opaque else self.bounds.earliest(block, window)
         if times is None:
             return False
+        if block.number in self._slots and not self._announce(block, window, times):
+            return False
         self.order[block.start : block.end] = window
         for p in range(block.start, block.end):
             self.position[self.order[p]] = p
         self._set_times(block, times)
+        return True
+
+    def _announce(self, block: Block, window: list[int], times: list[int]) -> bool:
+        """Give out the scoreboards of a block anew for an order."""
+        found = self._slots[block.number].assign(window, times)
+        if found is None:
+            return False
+        here = slice(block.start, block.end)
+        write, read, waits = found.tolist()
+        self.write_barrier[here] = [None if k < 0 else k for k in write]
+        self.read_barrier[here] = [None if k < 0 else k for k in read]
+        self.wait_mask[here] = waits
         return True
 
     def retime(self, number: int) -> bool:
@@ -257,6 +297,8 @@ class Board:
         if self.is_opaque or not self.bounds.limits[i].stall <= stall <= MAX_STALL or stall == self.stall[i]:
             return False
         block = self.blocks[self.block_of[i]]
+        if self.gives_out(block.number):
+            return False
         delta = stall - self.stall[i]
         times = [self.time[j] + (delta if self.position[j] > self.position[i] else 0)
                  for j in self.order[block.start : block.end]]  # fmt: skip
@@ -284,6 +326,18 @@ class Board:
         return True
 
     # ---- inside ----
+
+    def _give_out(self) -> None:
+        """Take up the blocks whose scoreboards can be given out anew."""
+        for block in self.blocks:
+            traffic = traffic_of(block, self.originals)
+            if traffic is None:
+                continue
+            slots = Slots(block, traffic, self.originals)
+            here = slice(block.start, block.end)
+            if slots.assign(self.order[here], [*self.originals.times[here], 0]) is not None:
+                self._slots[block.number] = slots
+                self._first_graphs[block.number] = traffic.graph
 
     def _fixed_places(self) -> list[bool]:
         fixed = [self.is_opaque or i.order is Order.PINNED for i in self.code]
@@ -319,8 +373,8 @@ class Board:
             self.controls[i] = _control(
                 self.stall[i],
                 self.yields[i],
-                control.write_barrier,
-                control.read_barrier,
+                self.write_barrier[i],
+                self.read_barrier[i],
                 self.wait_mask[i],
                 self.reuse(i) if control.reuse else 0,
             )

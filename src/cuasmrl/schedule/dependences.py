@@ -32,6 +32,7 @@ class Reason(StrEnum):
     MEMORY = "memory"
     SYNC = "synchronisation"
     SCOREBOARD = "scoreboard"
+    ANNOUNCED = "announced by a scoreboard"
     WAIT = "wait"
     QUEUE = "in-order queue"
     WARP = "warp-wide order"
@@ -58,6 +59,8 @@ class Graph:
     0 where bits cannot replace the shelter (a DEPBAR)."""
     leashes: list[tuple[int, int, int]] = field(default_factory=list)
     """(first, second, cycles): the second issues no earlier than so many cycles before the first."""
+    relied: set[int] = field(default_factory=set)
+    """Instructions whose waits pass time that others count on."""
 
     def add(self, first: int, second: int, need: int, reason: Reason) -> None:
         edge = self.successors[first].get(second)
@@ -120,6 +123,18 @@ def build_graph(
     return graph
 
 
+def build_loose_graph(block: Block, boards: Sequence[int], originals: Originals) -> Graph:
+    """What holds in every order, whichever scoreboards announce what; only these boards stay as they are."""
+    order = range(block.start, block.end)
+    graph = Graph()
+    _register_edges(graph, order, originals)
+    _memory_edges(graph, [originals.code[i] for i in order])
+    _padding_edges(graph, [originals.code[i] for i in order])
+    _board_edges(graph, order, {i: originals.code[i].control for i in order}, originals, boards)
+    _pause_edges(graph, order, originals)
+    return graph
+
+
 def _register_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
     writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
@@ -176,6 +191,7 @@ def _keep_pauses_between(graph: Graph, p: int, c: int, pauses: list[int], origin
     """A wait in between passes the same time only if what it waits for is not issued earlier."""
     for w in pauses:
         if p < w <= c:
+            graph.relied.add(w)
             graph.add(p, w, 0, Reason.PAUSE)
             if w < c:
                 graph.add(w, c, 0, Reason.PAUSE)
@@ -239,10 +255,14 @@ def _padding_edges(graph: Graph, code: Sequence[Instruction]) -> None:
 
 
 def _board_edges(
-    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
+    graph: Graph,
+    order: Sequence[int],
+    control: Mapping[int, Control],
+    originals: Originals,
+    boards: Sequence[int] = range(BARRIERS),
 ) -> None:
     """Raising a scoreboard and waiting for it keep their order, in alternating phases."""
-    for board in range(BARRIERS):
+    for board in boards:
         setters: list[int] = []
         waiters: list[int] = []
         earlier_waiters: list[int] = []
@@ -354,10 +374,13 @@ def _pause_edges(graph: Graph, order: Sequence[int], originals: Originals) -> No
         if i in originals.boundaries.waits_after:
             for w in pauses:
                 if i < w:
+                    graph.relied.add(w)
                     graph.add(i, w, 0, Reason.PAUSE)
                     for s in originals.awaited.get(w, ()):
                         keep_behind(graph, i, s, originals)
         if i in originals.boundaries.waits_before:
             for w in pauses:
+                if w <= i:
+                    graph.relied.add(w)
                 if w < i:
                     graph.add(w, i, 0, Reason.PAUSE)

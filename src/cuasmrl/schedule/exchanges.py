@@ -76,6 +76,8 @@ class Exchanges:
         a, b = board.order[p], board.order[p + 1]
         if board.fixed[a] or board.fixed[b] or board.block_of[a] != board.block_of[b]:
             return False
+        if board.gives_out(board.block_of[a]):
+            return False
         if a in board.glued or b in board.glued or b in board.graphs[board.block_of[a]].successors[a]:
             return False
         return self._has_time(p)

@@ -44,7 +44,16 @@ _declare(
     Rule.REUSE,
     lambda _, i: None if i.control.reuse or i.control.yield_ else replace(i.control, reuse=1),
 )
-_declare("write barrier 6", Rule.BARRIER, lambda _, i: replace(i.control, write_barrier=6))
+_declare(
+    "write barrier 6",
+    Rule.BARRIER,
+    lambda _, i: None if i.is_variable else replace(i.control, write_barrier=6),
+)
+_declare(
+    "write barrier 6 of a load",
+    Rule.ENCODING,
+    lambda _, i: replace(i.control, write_barrier=6) if i.opcode in ("LDG", "LDS", "LDSM") else None,
+)
 
 
 @kind("stale reuse flag")

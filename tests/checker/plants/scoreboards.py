@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 
 from cuasmrl.checker import Rule
-from cuasmrl.sass import Hazard, Order
+from cuasmrl.sass import BARRIERS, Hazard, Order
 from tests.checker.plants.base import Site, consumer, edit, either, kind, move, producer
 from tests.checker.subjects import Subject
 
@@ -138,23 +138,93 @@ def wait_of_a_synchronisation_removed(subject: Subject) -> Iterator[Site]:
 
 @kind("write barrier removed")
 def write_barrier_removed(subject: Subject) -> Iterator[Site]:
-    for i in subject.code:
-        if i.control.write_barrier is not None:
-            control = replace(i.control, write_barrier=None)
-            yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "barrier removed")
+    for p, reader, _ in _announced_results(subject):
+        control = replace(subject.code[p].control, write_barrier=None)
+        yield partial(edit, subject, p, control, Rule.SCOREBOARD, either(p, reader), "barrier removed")
 
 
 @kind("write barrier changed")
 def write_barrier_changed(subject: Subject) -> Iterator[Site]:
+    """To a scoreboard that the reader does not wait for."""
+    for p, reader, board in _announced_results(subject):
+        other = (board + 1) % BARRIERS
+        if other in subject.code[reader].control.waits:
+            continue
+        control = replace(subject.code[p].control, write_barrier=other)
+        rule = Rule.BARRIER if {board, other} & _named_by_depbar(subject) else Rule.SCOREBOARD
+        yield partial(edit, subject, p, control, rule, either(p, reader), "barrier changed")
+
+
+@kind("write barrier changed where it settles more than registers")
+def strict_write_barrier_changed(subject: Subject) -> Iterator[Site]:
     for i in subject.code:
-        if i.control.write_barrier is not None:
-            control = replace(i.control, write_barrier=(i.control.write_barrier + 1) % 6)
+        k = i.control.write_barrier
+        if k is None or (i.defs and i.order not in (Order.SYNC, Order.PINNED)):
+            continue
+        for other in (None, (k + 1) % BARRIERS):
+            control = replace(i.control, write_barrier=other)
             yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "barrier changed")
+
+
+@kind("write barrier on a fixed latency")
+def barrier_on_a_fixed_latency(subject: Subject) -> Iterator[Site]:
+    for i in subject.code:
+        if i.declaration is not None and i.defs and not i.is_variable and not i.control.sets:
+            control = replace(i.control, write_barrier=5)
+            yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "barrier added")
 
 
 @kind("read barrier removed")
 def read_barrier_removed(subject: Subject) -> Iterator[Site]:
+    for p, writer in _announced_readings(subject):
+        control = replace(subject.code[p].control, read_barrier=None)
+        yield partial(edit, subject, p, control, Rule.SCOREBOARD, either(p, writer), "barrier removed")
+
+
+@kind("scoreboard changed under a wait of a synchronisation")
+def changed_under_a_synchronisation(subject: Subject) -> Iterator[Site]:
+    """Such a wait may stand for memory: it has to go on waiting for the same operations."""
     for i in subject.code:
-        if i.control.read_barrier is not None:
-            control = replace(i.control, read_barrier=None)
-            yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "barrier removed")
+        for board in i.control.waits if i.order in (Order.SYNC, Order.PINNED) else ():
+            p = _last_raised(subject, i.index, board)
+            other = (board + 1) % BARRIERS
+            if p is None or other in i.control.waits or {board, other} & _named_by_depbar(subject):
+                continue
+            setter = subject.code[p]
+            mates = subject.code[p + 1 : i.index]
+            if setter.control.write_barrier != board or setter.order in (Order.SYNC, Order.PINNED):
+                continue
+            if setter.defs and not any(_queue(subject, m.index) == _queue(subject, p) for m in mates):
+                control = replace(setter.control, write_barrier=other)
+                named = either(p, i.index)
+                yield partial(edit, subject, p, control, Rule.SCOREBOARD, named, "scoreboard changed")
+
+
+def _announced_results(subject: Subject) -> Iterator[tuple[int, int, int]]:
+    """(instruction, first reader of its result, the scoreboard that alone announces it)"""
+    for reader in subject.code:
+        for board in reader.control.waits:
+            p = _last_raised(subject, reader.index, board)
+            if p is None or not _reads_result(subject, p, reader.index, board):
+                continue
+            if subject.code[p].order not in (Order.SYNC, Order.PINNED):
+                yield p, reader.index, board
+
+
+def _announced_readings(subject: Subject) -> Iterator[tuple[int, int]]:
+    """(instruction, who overwrites a source of it and finds it read through its read barrier alone)"""
+    for writer in subject.code:
+        for board in () if writer.is_variable else writer.control.waits:
+            p = _last_raised(subject, writer.index, board)
+            if p is None or subject.code[p].control.read_barrier != board:
+                continue
+            if subject.code[p].control.write_barrier == board or subject.code[p].order is Order.PINNED:
+                continue
+            pairs = [x for x in subject.hazards(p, writer.index) if x.hazard is Hazard.WAR]
+            if any(pair.register < 256 for pair in pairs) and not _other_guard(subject, p, writer.index):
+                yield p, writer.index
+
+
+def _named_by_depbar(subject: Subject) -> set[int]:
+    named = [i.depbar for i in subject.code if i.depbar is not None]
+    return {k for first, _, others in named for k in (first, *others)}
