@@ -81,8 +81,8 @@ class Originals:
     boundaries: Boundaries
     entries: Sequence[State]
     """Operations outstanding at the start of each block."""
-    covered: frozenset[Outstanding]
-    """Operations that some wait finds finished through a later instruction's barrier."""
+    covered: Mapping[Outstanding, frozenset[int]]
+    """Operations that some wait finds finished through a later instruction's barrier: which scoreboards."""
     counted_boards: frozenset[int]
     """Scoreboards on which some DEPBAR counts: their setters keep their order."""
     awaited: Mapping[int, tuple[int, ...]]

@@ -6,6 +6,7 @@ who comes first, and hence waits, depends on the order.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,7 +16,6 @@ from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, block_length
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_loose_graph
 from cuasmrl.schedule.scoreboards import (
-    Guards,
     Outstanding,
     State,
     finished,
@@ -40,6 +40,10 @@ class Operation:
     """It is under way when the block begins."""
     waiters: frozenset[int]
     """Instructions of the block that need it to be over."""
+    board: int | None
+    """The compiler's scoreboard for it: its own, or of an earlier one any that the block begins with."""
+    is_left: bool
+    """It may be under way when the block ends."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,12 @@ def traffic_of(block: Block, originals: Originals) -> Traffic | None:
     counted = frozenset(k for first, _, others in named for k in (first, *others))
     if block_length(block, originals.code, originals.times) < HORIZON:
         return None
-    survey = _survey(block, originals)
-    if survey is None or not _is_announced(survey.outside, counted, originals):
+    survey = _survey(block, originals, counted)
+    if survey is None:
         return None
     graph = build_loose_graph(block, sorted(counted), originals)
+    for p, cover in survey.covers:
+        graph.add(p, cover, 0, Reason.QUEUE)
     for operation in survey.operations:
         p = operation.key.index
         if operation.is_earlier:
@@ -79,7 +85,7 @@ def traffic_of(block: Block, originals: Originals) -> Traffic | None:
             graph.add(p, c, release, Reason.ANNOUNCED)
     strict = {i.index for i in code if i.order in _STRICT or i.index in graph.relied}
     frozen = {i.index for i in code if i.order in _STRICT or set(i.control.sets) & counted}
-    frozen |= {key.index for key in survey.left}
+    frozen |= survey.kept
     frozen |= {s for w in strict for s in originals.awaited.get(w, ())}
     frozen |= {
         i.index for i in code if i.is_variable and i.declaration and i.declaration.pipe not in _ANNOUNCING
@@ -93,41 +99,30 @@ def traffic_of(block: Block, originals: Originals) -> Traffic | None:
     )
 
 
-def _is_announced(
-    outside: Sequence[tuple[Outstanding, Guards]], counted: frozenset[int], originals: Originals
-) -> bool:
-    """Does whoever waits for these operations in another block rely on their own scoreboards only?
-
-    Or on those that a DEPBAR counts: their setters stay behind the operations, as synchronisation does.
-    """
-    for key, guards in outside:
-        own = own_boards(originals.code[key.index], key.is_read)
-        if not own or own & counted or (key in originals.covered and guards.keys() - own - counted):
-            return False
-    return True
-
-
 _Name: TypeAlias = tuple[Outstanding, bool]
 """An operation, and whether it was under way when the block began: a loop has it twice."""
 
 
 @dataclass(frozen=True)
 class _Survey:
+    """A block as compiled."""
+
     operations: tuple[Operation, ...]
-    left: frozenset[Outstanding]
-    """Under way at the end of the block."""
-    outside: tuple[tuple[Outstanding, Guards], ...]
-    """Those, and those it begins with, and what guards them."""
+    kept: frozenset[int]
+    """Whoever announces, by whatever scoreboard, what is under way at the end: others wait for it."""
+    covers: frozenset[tuple[int, int]]
+    """(instruction, another one that has to stay behind it to announce it as well)"""
 
 
-def _survey(block: Block, originals: Originals) -> _Survey | None:
-    """The block as compiled: who needs each operation to be over. None if something is not explained."""
+def _survey(block: Block, originals: Originals, counted: frozenset[int]) -> _Survey | None:
+    """Who needs each operation to be over, and what other blocks rely on; None if it is not explained."""
     code, entry = originals.code, originals.entries[block.number]
     state: State = {key: dict(guards) for key, guards in entry.items()}
     present: dict[Outstanding, _Name] = {key: (key, True) for key in state}
     registers = {name: set(registers_of(code[key.index], key)) for key, name in present.items()}
     waiters: dict[_Name, set[int]] = {name: set() for name in registers}
     enders: dict[_Name, int] = {}
+    covers: dict[_Name, list[int]] = defaultdict(list)
     for instruction in code[block.start : block.end]:
         i = instruction.index
         for key in finished(state, instruction, instruction.control, code):
@@ -142,7 +137,8 @@ def _survey(block: Block, originals: Originals) -> _Survey | None:
         own = [Outstanding(i, False), Outstanding(i, True)]
         if not state.keys().isdisjoint(own):
             return None
-        issue(state, instruction, instruction.control, code)
+        for key in issue(state, instruction, instruction.control, code):
+            covers[present[key]].append(i)
         for key in own:
             if key in state:
                 name = present[key] = key, False
@@ -152,8 +148,33 @@ def _survey(block: Block, originals: Originals) -> _Survey | None:
         if not needing and name in enders and not waiters.get(result):
             # Somebody in another block needs it to be over.
             needing.add(enders[name])
-    operations = tuple(Operation(*name, frozenset(needing)) for name, needing in waiters.items())
-    return _Survey(operations, frozenset(state), (*state.items(), *entry.items()))
+    left = {
+        name: state[key].keys() & originals.covered.get(key, frozenset()) for key, name in present.items()
+    }
+    relied = {
+        (name, i) for name, boards in left.items() for i in covers[name] if boards & set(code[i].control.sets)
+    }
+    operations = tuple(
+        Operation(*name, frozenset(needing), _board(name, code, entry, counted), name in left)
+        for name, needing in waiters.items()
+    )
+    return _Survey(
+        operations,
+        frozenset({i for _, i in relied} | {key.index for key, is_earlier in left if not is_earlier}),
+        frozenset((key.index, i) for (key, is_earlier), i in relied if not is_earlier),
+    )
+
+
+def _board(name: _Name, code: Sequence[Instruction], entry: State, counted: frozenset[int]) -> int | None:
+    """The reading of sources is announced by the result as well, as that comes later."""
+    key, is_earlier = name
+    control = code[key.index].control
+    if is_earlier:
+        own = own_boards(code[key.index], key.is_read) & entry[key].keys()
+        return min(own - counted or entry[key].keys() - counted, default=None)
+    if key.is_read and control.read_barrier is not None:
+        return control.read_barrier
+    return control.write_barrier
 
 
 def _meet(

@@ -162,27 +162,28 @@ class Machine:
 
     entries: list[State]
     """Outstanding operations at the start of each block."""
-    covered: frozenset[Outstanding]
-    """Operations some wait relies on another instruction's barrier for."""
+    covered: Mapping[Outstanding, frozenset[int]]
+    """Operations some wait relies on another instruction's barrier for, and its scoreboards."""
     unexplained: frozenset[tuple[int, int]]
     """(producer, consumer) that nothing in this machine keeps apart: they keep their distance."""
 
 
 def analyse(blocks: Sequence[Block], code: Sequence[Instruction]) -> Machine:
     entries = at_entry(blocks, code)
-    covered = set()
+    covered: dict[Outstanding, frozenset[int]] = {}
     unexplained = set()
     for block, entry in zip(blocks, entries, strict=True):
         state = {key: dict(guards) for key, guards in entry.items()}
         for instruction in code[block.start : block.end]:
             waited = awaited_boards(instruction, instruction.control.wait_mask)
             for key in finished(state, instruction, instruction.control, code):
-                if not waited & state[key].keys() & own_boards(code[key.index], key.is_read):
-                    covered.add(key)
+                guards = waited & state[key].keys()
+                if not guards & own_boards(code[key.index], key.is_read):
+                    covered[key] = covered.get(key, frozenset()) | guards
                 del state[key]
             unexplained |= {(key.index, instruction.index) for key in unprotected(state, instruction, code)}
             issue(state, instruction, instruction.control, code)
-    return Machine(entries, frozenset(covered), frozenset(unexplained))
+    return Machine(entries, covered, frozenset(unexplained))
 
 
 def unprotected(state: State, instruction: Instruction, code: Sequence[Instruction]) -> list[Outstanding]:
