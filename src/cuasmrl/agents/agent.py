@@ -32,7 +32,7 @@ def match(
     seed: int,
     known: Mapping[bytes, float] | None = None,
     listener: Callable[[Evaluation], None] | None = None,
-    scoreboards: Scoreboards = Scoreboards.ANEW,
+    scoreboards: Scoreboards = Scoreboards.KEPT,
 ) -> Clock:
     """Let an agent play on a kernel until its budget is spent or it has nothing left to try."""
     clock = Clock(timer, Schedule.original(listing), budget, known, listener)

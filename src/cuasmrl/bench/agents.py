@@ -35,7 +35,7 @@ class Contest:
     budgets: tuple[int, ...] = (2000,)
     seeds: int = 5
     chip: str = "a100"
-    scoreboards: Scoreboards = Scoreboards.ANEW
+    scoreboards: Scoreboards = Scoreboards.KEPT
 
     def check(self) -> None:
         for agent in self.agents:

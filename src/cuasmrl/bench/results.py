@@ -31,7 +31,7 @@ class Effort:
     """Evaluations on each config near the fastest, to choose one."""
     seed: int = 0
     chip: str = "a100"
-    scoreboards: Scoreboards = Scoreboards.ANEW
+    scoreboards: Scoreboards = Scoreboards.KEPT
 
 
 @dataclass(frozen=True)

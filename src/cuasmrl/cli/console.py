@@ -34,7 +34,7 @@ ScoreboardsName = Annotated[
     str | None,
     typer.Option(
         "--scoreboards",
-        help="anew (the default): moves may give them out anew; kept: they travel with their instructions.",
+        help="kept (the default): they travel with their instructions; anew: moves may give them out anew.",
         show_default=False,
     ),
 ]
@@ -45,7 +45,7 @@ def scoreboards_named(name: str | None) -> Any:
 
     if name not in (None, *Scoreboards):
         raise CuasmrlError(f"--scoreboards is {' or '.join(Scoreboards)}, not {name!r}")
-    return Scoreboards(name or Scoreboards.ANEW)
+    return Scoreboards(name or Scoreboards.KEPT)
 
 
 def print_json(value: Any) -> None:

@@ -19,7 +19,7 @@ class Game:
         listing: Listing,
         clock: Clock,
         most_rows: int = MOST_ROWS,
-        scoreboards: Scoreboards = Scoreboards.ANEW,
+        scoreboards: Scoreboards = Scoreboards.KEPT,
     ) -> None:
         """Several games may share a clock: then they share a budget, and times."""
         self.board = Board(listing, scoreboards=scoreboards)

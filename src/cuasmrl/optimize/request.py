@@ -40,7 +40,7 @@ class Request:
     agent: str = field(default_factory=default_agent)
     budget: int = DEFAULT_BUDGET
     seed: int = 0
-    scoreboards: Scoreboards = Scoreboards.ANEW
+    scoreboards: Scoreboards = Scoreboards.KEPT
     """Whether moves keep the compiler's scoreboards."""
     trial: int = 0
     """Evaluations to play on each config that comes near the fastest, before one is chosen."""

@@ -18,11 +18,10 @@ from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
 from cuasmrl.schedule.drags import dragged
 from cuasmrl.schedule.exchanges import Exchanges
-from cuasmrl.schedule.operations import traffic_of
 from cuasmrl.schedule.pins import glued_units, leaves_kernel
 from cuasmrl.schedule.reach import Int, Neighbours
+from cuasmrl.schedule.reassignment import Reassignment
 from cuasmrl.schedule.schedule import Schedule
-from cuasmrl.schedule.slots import Slots
 
 
 class Scoreboards(StrEnum):
@@ -31,7 +30,7 @@ class Scoreboards(StrEnum):
     KEPT = "kept"
     """They travel with their instructions, which limits how far these can go."""
     ANEW = "anew"
-    """They are given out anew for every order of a block; only moves that retime the block are left."""
+    """They are given out anew where an order needs it; in such blocks only moves that retime are left."""
 
 
 class Board:
@@ -56,10 +55,13 @@ class Board:
         self.order = list(range(len(self.code)))
         self._first_graphs = [self._graph(block, controls) for block in self.blocks]
         self.scoreboards = scoreboards
-        self._slots: dict[int, Slots] = {}
-        """Blocks whose scoreboards are given out anew when their order changes."""
+        self._reassigned: dict[int, Reassignment] = {}
         if scoreboards is Scoreboards.ANEW and not self.is_opaque:
-            self._give_out()
+            for block in self.blocks:
+                found = Reassignment.of(block, self._first_graphs[block.number], self.bounds)
+                if found is not None:
+                    self._reassigned[block.number] = found
+                    self._first_graphs[block.number] = found.graph
         self._neighbours: dict[int, Neighbours] = {}
         self.reset()
 
@@ -114,7 +116,7 @@ class Board:
         # The instruction before the block may have lost its follower, or found it again.
         self._renew(self.order[max(0, block.start - 1) : block.start])
         self.exchanges.forget(block)
-        if rebuild and block.number not in self._slots:
+        if rebuild and not self.gives_out(block.number):
             self._rebuild(block)
 
     # ---- reading ----
@@ -136,8 +138,8 @@ class Board:
         return self.code[i].control.reuse if follows else 0
 
     def gives_out(self, number: int) -> bool:
-        """Are the scoreboards of this block given out anew for every order?"""
-        return number in self._slots
+        """Are the scoreboards of this block given out anew where an order needs it?"""
+        return number in self._reassigned
 
     def legal_swaps(self) -> list[int]:
         """Positions p such that the instructions at p and p + 1 may change places."""
@@ -264,10 +266,8 @@ class Board:
         return all(bisect(pins, self.position[i]) == bisect(pins, p) for i, p in place.items())
 
     def _arrange(self, block: Block, window: list[int]) -> bool:
-        times = None if self.is_opaque else self.bounds.earliest(block, window)
+        times = None if self.is_opaque else self._times(block, window)
         if times is None:
-            return False
-        if block.number in self._slots and not self._announce(block, window, times):
             return False
         self.order[block.start : block.end] = window
         for p in range(block.start, block.end):
@@ -275,17 +275,17 @@ class Board:
         self._set_times(block, times)
         return True
 
-    def _announce(self, block: Block, window: list[int], times: list[int]) -> bool:
-        """Give out the scoreboards of a block anew for an order."""
-        found = self._slots[block.number].assign(window, times)
+    def _times(self, block: Block, window: list[int]) -> list[int] | None:
+        """Issue times for an order, which may bring other scoreboards with it."""
+        if not self.gives_out(block.number):
+            return self.bounds.earliest(block, window)
+        found = self._reassigned[block.number].arrange(window)
         if found is None:
-            return False
+            return None
         here = slice(block.start, block.end)
-        write, read, waits = found.tolist()
-        self.write_barrier[here] = [None if k < 0 else k for k in write]
-        self.read_barrier[here] = [None if k < 0 else k for k in read]
-        self.wait_mask[here] = waits
-        return True
+        self.write_barrier[here], self.read_barrier[here] = found.write_barriers, found.read_barriers
+        self.wait_mask[here] = found.waits
+        return found.times
 
     def retime(self, number: int) -> bool:
         """The smallest stalls for a block's present order."""
@@ -326,18 +326,6 @@ class Board:
         return True
 
     # ---- inside ----
-
-    def _give_out(self) -> None:
-        """Take up the blocks whose scoreboards can be given out anew."""
-        for block in self.blocks:
-            traffic = traffic_of(block, self.originals)
-            if traffic is None:
-                continue
-            slots = Slots(block, traffic, self.originals)
-            here = slice(block.start, block.end)
-            if slots.assign(self.order[here], [*self.originals.times[here], 0]) is not None:
-                self._slots[block.number] = slots
-                self._first_graphs[block.number] = traffic.graph
 
     def _fixed_places(self) -> list[bool]:
         fixed = [self.is_opaque or i.order is Order.PINNED for i in self.code]

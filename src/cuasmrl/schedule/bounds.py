@@ -44,7 +44,7 @@ class Bounds:
         self.outgoing: list[list[tuple[int, int]]] = [[] for _ in originals.code]
         self._compiled: dict[int, Arrays] = {}
 
-    def index(self, block: Block, graph: Graph) -> None:
+    def index(self, block: Block, graph: Graph) -> Arrays:
         """Take over the distances of a block's graph."""
         for i in range(block.start, block.end):
             self.incoming[i] = [(p, e.need) for p, e in graph.predecessors[i].items() if e.need > 1]
@@ -53,12 +53,16 @@ class Bounds:
             self.incoming[second].append((first, -cycles))
             self.outgoing[first].append((second, -cycles))
         self._compiled[block.number] = self._arrays(block)
+        return self._compiled[block.number]
 
-    def earliest(self, block: Block, window: Sequence[int]) -> list[int] | None:
-        """Earliest issue times for an order, then the block's end; None where stalls cannot express them."""
+    def earliest(self, block: Block, window: Sequence[int], arrays: Arrays | None = None) -> list[int] | None:
+        """Earliest issue times for an order, then the block's end; None where stalls cannot express them.
+
+        They keep the distances taken over last, or those in other arrays that were taken over before.
+        """
         order = np.array(window, np.int64) - block.start
         times = np.empty(len(order) + 1, np.int64)
-        fits = earliest_times(order, times, *self._compiled[block.number])
+        fits = earliest_times(order, times, *(arrays or self._compiled[block.number]))
         return times.tolist() if fits else None
 
     def hold(self, block: Block, window: Sequence[int], times: Sequence[int]) -> bool:
