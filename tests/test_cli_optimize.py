@@ -97,6 +97,7 @@ def test_a_cubin_with_a_launch_file(tmp_path: Path) -> None:
         (("--resume", "run"), "run holds no run"),
         ((*SMALL, "--run", "/dev/null"), "cannot use /dev/null for a run"),
         ((*SMALL, "--device", "tpu", "--run", "run"), "there is no device 'tpu'"),
+        ((*SMALL, "--scoreboards", "new", "--run", "run"), "--scoreboards is kept or anew, not 'new'"),
         ((*SMALL, "--agent", "nobody", "--run", "run"), "there is no agent 'nobody'"),
         ((*SMALL, "-o", "no/k.cubin", "--run", "run"), "there is no directory no"),
     ],

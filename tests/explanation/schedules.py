@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.explanation.judge import Judge, of_model
-from cuasmrl.schedule import Board, Schedule
+from cuasmrl.schedule import Board, Schedule, Scoreboards
 from cuasmrl.traced import TracedKernel
 from tests.traced_kernels import traced
 
@@ -13,8 +13,10 @@ KINDS = ("shift", "drag", "swap", "inherit", "stall", "yield", "reuse")
 SEEDS = (101, 102, 103)
 
 
-def random_schedule(name: str, seed: int, kinds: tuple[str, ...], moves: int) -> Schedule:
-    board, rng = Board(traced(name).listing), random.Random(seed)
+def random_schedule(
+    name: str, seed: int, kinds: tuple[str, ...], moves: int, scoreboards: Scoreboards = Scoreboards.KEPT
+) -> Schedule:
+    board, rng = Board(traced(name).listing, scoreboards=scoreboards), random.Random(seed)
     for _ in range(moves):
         _random_move(board, rng, rng.choice(kinds))
     return board.schedule()

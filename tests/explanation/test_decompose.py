@@ -9,7 +9,7 @@ from cuasmrl.checker import Checker
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.explanation import Decomposition
 from cuasmrl.explanation.changes import Relocate, Replace, Retime
-from cuasmrl.schedule import Board, Schedule, SetReuse, SetStall, SetYield
+from cuasmrl.schedule import Board, Schedule, Scoreboards, SetReuse, SetStall, SetYield
 from tests.explanation.schedules import KINDS, random_schedule
 from tests.traced_kernels import traced
 
@@ -44,6 +44,22 @@ def test_moves_of_one_kind_need_no_block_as_a_whole(seed: int) -> None:
     for kinds in (("shift", "drag"), ("swap",), ("yield", "reuse")):
         winner = random_schedule("gemm_leaky_relu", seed, kinds, 60)
         assert not Decomposition(traced("gemm_leaky_relu").original, winner).replaced
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_schedules_with_other_scoreboards_come_apart_and_together(seed: int) -> None:
+    kernel = traced("gemm_leaky_relu")
+    winner = random_schedule(kernel.name, seed, ("shift", "drag", "yield", "reuse"), 80, Scoreboards.ANEW)
+    assert any(
+        now.write_barrier != was.write_barrier
+        for now, was in zip(winner.controls, kernel.original.controls, strict=True)
+    )
+    found = Decomposition(kernel.original, winner)
+    assert not found.replaced
+    checker, rng = Checker(kernel.cubin), random.Random(seed)
+    some = found.build(rng.sample(found.changes, len(found.changes) // 2))
+    if some is not None:
+        checker.check(some.schedule.apply(kernel.cubin))
 
 
 @pytest.mark.parametrize(("name", "play"), [("softmax", "all"), ("gemm_leaky_relu", "shifts")])

@@ -6,8 +6,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.game import PublishedGame
+from cuasmrl.game import Game, PublishedGame
+from cuasmrl.schedule import Scoreboards
 from tests.game.play import certify, new_clock, new_game, random_steps
+from tests.traced_kernels import traced
 
 
 def test_gymnasium_finds_no_fault() -> None:
@@ -39,6 +41,16 @@ def test_every_legal_move_is_carried_out_and_certified(name: str, shared: bool) 
         if number % 20 == 0:
             certify(name, env.game.schedule)
     certify(name, env.game.schedule)
+
+
+def test_scoreboards_are_kept_whatever_the_game_does_elsewhere() -> None:
+    listing, clock = traced("gemm_leaky_relu").listing, new_clock("gemm_leaky_relu")
+    masks = [
+        PublishedGame(lambda how=how: Game(listing, clock, scoreboards=how)).action_masks()  # type: ignore[misc]
+        for how in Scoreboards
+    ]
+    assert masks[0].sum() > 1
+    assert (masks[0] == masks[1]).all()
 
 
 def test_control_codes_travel_unchanged() -> None:

@@ -10,8 +10,9 @@ from cuasmrl.checker import Checker
 from cuasmrl.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.launches import describe, save
-from cuasmrl.optimize import Played, Request, Watch, optimize, optimizer, prepare
+from cuasmrl.optimize import Played, Request, Watch, optimize, optimizer, prepare, resume
 from cuasmrl.runs import RunDirectory
+from cuasmrl.schedule import Scoreboards
 from cuasmrl.workloads import Workload
 from tests.climbing import CONFIG, NAME, SIZES, kernel
 from tests.optimize.playing import Device, asking, device, prepare_quickly
@@ -44,6 +45,19 @@ def test_a_workload_from_the_request_to_the_cubin(device: Device, tmp_path: Path
         "config.json", "original.cubin", "log.jsonl", "best.json", "certificate.json", "result.cubin",
         "verdict.json",
     }  # fmt: skip
+
+
+def test_scoreboards_given_out_anew_pass_the_gate(device: Device, tmp_path: Path) -> None:
+    found = optimize(asking(agent="greedy", budget=200, scoreboards=Scoreboards.ANEW), tmp_path / "run")
+    assert found.verdict.accepted, found.verdict.lines()
+    kernel = found.subject.kernel
+    assert found.cubin is not None
+    delivered = kernel.schedule_in(Cubin.load(found.cubin))
+    assert any(
+        (now.read_barrier, now.wait_mask) != (was.read_barrier, was.wait_mask)
+        for now, was in zip(delivered.controls, kernel.original.controls, strict=True)
+    )
+    assert resume(tmp_path / "run").verdict == found.verdict
 
 
 def test_no_gain_writes_nothing(device: Device, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from cuasmrl.agents import AGENTS
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize import Played, Watch, optimize, optimizer, resume
+from cuasmrl.schedule import Scoreboards
 from tests.optimize.playing import Device, Stopped, asking, device, prepare_quickly
 
 __all__ = ["device"]
@@ -86,6 +87,7 @@ def test_a_finished_run_can_be_asked_again(device: Device, tmp_path: Path) -> No
         ({"config": "m64n64k32_w4_s3"}, "was started with a cubin of sha256"),
         ({"sizes": {"M": 128, "N": 128, "K": 512}}, "was started with problem M=128 N=128 K=256, not M=128"),
         ({"device": "virtual:a6000"}, "was started with"),
+        ({"scoreboards": Scoreboards.ANEW}, "was started with scoreboards kept, not anew"),
     ],
 )
 def test_another_run_is_refused(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cuasmrl.checker import Checker
 from cuasmrl.cubin import Cubin
 from cuasmrl.sass import Listing, disassemble
-from cuasmrl.schedule import Board
+from cuasmrl.schedule import Board, Scoreboards
 
 _REUSE = re.compile(r"\.reuse")
 
@@ -51,12 +51,18 @@ def random_move(board: Board, rng: random.Random) -> str | None:
     return kind if legal else None
 
 
-def play(cubin: Cubin, rounds: int, tries: int, rng: random.Random) -> Tally:
+def play(
+    cubin: Cubin,
+    rounds: int,
+    tries: int,
+    rng: random.Random,
+    scoreboards: Scoreboards = Scoreboards.KEPT,
+) -> Tally:
     """`rounds` times: try random moves on every kernel, then verify the cubin they make."""
     tally = Tally()
     listings = disassemble(cubin)
     checker = Checker(cubin, listings)
-    boards = {name: Board(listing) for name, listing in listings.items()}
+    boards = {name: Board(listing, scoreboards=scoreboards) for name, listing in listings.items()}
     for _ in range(rounds):
         candidate = cubin
         for board in boards.values():

@@ -10,6 +10,7 @@ import pytest
 
 from cuasmrl import workloads
 from cuasmrl.cubin import Cubin
+from cuasmrl.schedule import Scoreboards
 from tests.schedule.campaign import Tally, play
 
 SAMPLE = [
@@ -24,9 +25,12 @@ SAMPLE = [
 WANTED = 100_000
 
 
+@pytest.mark.parametrize("scoreboards", Scoreboards)
 @pytest.mark.parametrize(("name", "config", "arch"), SAMPLE)
-def test_random_moves(built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int) -> None:
-    tally = play(built(name, config, arch), rounds=2, tries=120, rng=random.Random(arch))
+def test_random_moves(
+    built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int, scoreboards: Scoreboards
+) -> None:
+    tally = play(built(name, config, arch), 2, 120, random.Random(arch), scoreboards)
     assert tally.certified == 2
     assert tally.moves.total() > 20
 
@@ -47,7 +51,7 @@ def test_a_hundred_thousand_moves(tmp_path: Path, capsys: pytest.CaptureFixture[
         # The spilling kernels of sm_75 would take most of the time and add nothing.
         if max(len(k.words) for k in cubin.kernels) <= 4000:
             tallies.setdefault(path.parent.name, Tally())
-            tallies[path.parent.name] += play(cubin, rounds=1, tries=500, rng=rng)
+            tallies[path.parent.name] += play(cubin, 1, 500, rng, rng.choice(list(Scoreboards)))
     assert len(tallies) == len(workloads.ARCHS)
     with capsys.disabled():
         for chip, tally in tallies.items():
