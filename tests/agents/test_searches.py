@@ -12,13 +12,14 @@ import pytest
 
 from cuasmrl.agents import AGENTS, match
 from cuasmrl.agents.evolve import repaired
-from cuasmrl.agents.list_scheduling import Latencies, Scheduler
+from cuasmrl.agents.list_scheduling import Latencies, Scheduler, latency
 from cuasmrl.agents.proposals import Mix, Proposals, Walk
 from cuasmrl.checker import Checker
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, Evaluation, Game
-from cuasmrl.schedule import Board
+from cuasmrl.schedule import Board, Reason, Scoreboards
 from cuasmrl.traced import TracedKernel
+from tests.assembly import listing
 from tests.climbing import kernel as small_gemm
 from tests.game.play import new_game
 from tests.traced_kernels import traced
@@ -27,10 +28,14 @@ SEARCHES = ("random", "greedy", "anneal", "evolve", "list")
 KERNELS: dict[str, Callable[[], TracedKernel]] = {"softmax": lambda: traced("softmax"), "gemm": small_gemm}
 
 
-def played(name: str, kernel: str, budget: int, seed: int = 0) -> tuple[Clock, list[Evaluation]]:
+def played(
+    name: str, kernel: str, budget: int, seed: int = 0, scoreboards: Scoreboards = Scoreboards.KEPT
+) -> tuple[Clock, list[Evaluation]]:
     traced_kernel, seen = KERNELS[kernel](), list[Evaluation]()
     timer = VirtualTimer(traced_kernel, turns=2, seeds=(1,))
-    clock = match(AGENTS.named(name), traced_kernel.listing, timer, budget, seed, listener=seen.append)
+    clock = match(
+        AGENTS.named(name), traced_kernel.listing, timer, budget, seed, None, seen.append, scoreboards
+    )
     return clock, seen
 
 
@@ -39,10 +44,13 @@ def checker(kernel: str) -> Checker:
     return Checker(KERNELS[kernel]().cubin)
 
 
+@pytest.mark.parametrize("scoreboards", Scoreboards)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_spends_its_budget_and_ends_with_a_certified_schedule(name: str, kernel: str) -> None:
-    clock, seen = played(name, kernel, 80)
+def test_a_search_spends_its_budget_and_ends_with_a_certified_schedule(
+    name: str, kernel: str, scoreboards: Scoreboards
+) -> None:
+    clock, seen = played(name, kernel, 80, scoreboards=scoreboards)
     assert clock.spent == len(seen) == 80
     assert len({evaluation.key for evaluation in seen}) == 80
     assert clock.best_time == min(clock.start, *(evaluation.time for evaluation in seen))
@@ -91,9 +99,10 @@ def test_every_kind_of_proposal_keeps_the_schedule_legal(kind: str) -> None:
     checker("gemm").check(game.schedule.apply(kernel.cubin))
 
 
-def test_list_scheduling_finds_legal_orders() -> None:
+@pytest.mark.parametrize("scoreboards", Scoreboards)
+def test_list_scheduling_finds_legal_orders(scoreboards: Scoreboards) -> None:
     kernel, rng = small_gemm(), random.Random(0)
-    board = Board(kernel.listing)
+    board = Board(kernel.listing, scoreboards=scoreboards)
     longest = max(board.blocks, key=len)
     scheduler = Scheduler(board, longest, Latencies())
     done = [scheduler.arrange({i: rng.gauss(0, 40) for i in scheduler.places}) for _ in range(10)]
@@ -116,3 +125,15 @@ def test_repairing_an_order_leaves_a_legal_one_alone() -> None:
             for p in board.graphs[block.number].predecessors[i]
             if p in place
         )
+
+
+def test_what_a_scoreboard_announces_takes_as_long_as_its_kind() -> None:
+    """Whatever scoreboards the compiler gave: a load from shared memory, and the sources it reads."""
+    code = listing("""
+    B------:R-:W-:-:S04  LDS R4, [R2]
+    B------:R-:W-:-:S04  FADD R5, R4, R4
+    B------:R-:W-:-:S04  FADD R2, R8, R9
+    """).instructions
+    reasons, latencies = {Reason.ANNOUNCED}, Latencies()
+    assert latency(code[0], code[1], 2, reasons, latencies) == latencies.shared
+    assert latency(code[0], code[2], 2, reasons, latencies) == latencies.sources
