@@ -41,7 +41,7 @@ class Operation:
     waiters: frozenset[int]
     """Instructions of the block that need it to be over."""
     board: int | None
-    """The compiler's scoreboard for it: its own, or of an earlier one any that the block begins with."""
+    """The compiler's scoreboard for it: its own, or of an earlier one any that others rely on as well."""
     is_left: bool
     """It may be under way when the block ends."""
 
@@ -155,7 +155,7 @@ def _survey(block: Block, originals: Originals, counted: frozenset[int]) -> _Sur
         (name, i) for name, boards in left.items() for i in covers[name] if boards & set(code[i].control.sets)
     }
     operations = tuple(
-        Operation(*name, frozenset(needing), _board(name, code, entry, counted), name in left)
+        Operation(*name, frozenset(needing), _board(name, entry, counted, originals), name in left)
         for name, needing in waiters.items()
     )
     return _Survey(
@@ -165,13 +165,15 @@ def _survey(block: Block, originals: Originals, counted: frozenset[int]) -> _Sur
     )
 
 
-def _board(name: _Name, code: Sequence[Instruction], entry: State, counted: frozenset[int]) -> int | None:
+def _board(name: _Name, entry: State, counted: frozenset[int], originals: Originals) -> int | None:
     """The reading of sources is announced by the result as well, as that comes later."""
     key, is_earlier = name
-    control = code[key.index].control
+    control = originals.code[key.index].control
     if is_earlier:
-        own = own_boards(code[key.index], key.is_read) & entry[key].keys()
-        return min(own - counted or entry[key].keys() - counted, default=None)
+        guards = entry[key].keys() - counted
+        own = guards & own_boards(originals.code[key.index], key.is_read)
+        # Other blocks keep those that somebody relies on.
+        return min(own or guards & originals.covered.get(key, frozenset()), default=None)
     if key.is_read and control.read_barrier is not None:
         return control.read_barrier
     return control.write_barrier
