@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from cuasmrl import workloads
 from cuasmrl.checker import Checker, Refusal, Rule, check
 from cuasmrl.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Distances, Hazard, Listing
+from cuasmrl.sass import Distances, Hazard, Listing, Order, disassemble_kernel, distances
 from tests.checker.subjects import Subject, Uniform
 
 
@@ -88,3 +89,24 @@ def test_a_known_distance_may_be_used_up_and_an_unknown_one_not(
     refusal = caught.value
     assert (refusal.rule, refusal.needed, refusal.found) == (Rule.DISTANCE, control.stall, control.stall - 1)
     assert f"after {refusal.found} cycles, but needs {refusal.needed}" in str(refusal)
+
+
+def test_a_scoreboard_is_not_raised_more_often_than_it_counts() -> None:
+    """All transcendentals of a block on one scoreboard, and nobody waits for it."""
+    workload = workloads.get("flash_attention")
+    built = workload.build(workload.config("m64n128_w4_s3"), 80)
+    cubin = Cubin.parse(built.cubin, "attention")
+    listing = disassemble_kernel(cubin)
+    controls = {
+        i.index: replace(
+            i.control,
+            write_barrier=5 if i.opcode == "MUFU" else i.control.write_barrier,
+            wait_mask=i.control.wait_mask & ~(0 if i.order in (Order.SYNC, Order.PINNED) else 1 << 5),
+        )
+        for i in listing.instructions
+    }
+    with pytest.raises(
+        Refusal, match="MUFU.* raises SB5 33 times without a wait for it, 32 are allowed"
+    ) as caught:
+        check(cubin, Subject(cubin, listing, distances(80)).build(controls=controls))
+    assert caught.value.rule is Rule.BARRIER

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from cuasmrl.checker.fields import field_faults
+from cuasmrl.checker.fields import crowding_faults, field_faults
 from cuasmrl.checker.latency import Latencies
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
@@ -122,6 +122,7 @@ class _KernelProof:
         yield record_faults(self.program, candidate, data)
         yield padding_faults(self.program, candidate)
         yield field_faults(self.program, candidate, self.table)
+        yield crowding_faults(self.program, candidate, self.original)
         yield self._data_flow_faults(candidate)
         yield self.memory.faults(candidate)
         yield self._scoreboard_faults(candidate)

@@ -1,8 +1,10 @@
 """The control fields of each instruction by itself."""
 
+from collections import Counter
 from collections.abc import Iterator
 
-from cuasmrl.checker.program import Arrangement, Program
+from cuasmrl.checker.flow import Block
+from cuasmrl.checker.program import Arrangement, Program, boards_waited
 from cuasmrl.checker.verdict import Fault, Rule
 from cuasmrl.sass import Distances, Instruction, Order, Pipe
 
@@ -31,6 +33,33 @@ def field_faults(program: Program, candidate: Arrangement, table: Distances) -> 
             message = f"{{c}} must stall {needed} cycles, not {new.stall}"
             yield Fault(Rule.STALL, i.index, message, needed=needed, found=new.stall)
         yield from _reuse_faults(program, candidate, i.index)
+
+
+_CROWD = 32
+"""A scoreboard counts to 63 (measured, sm_86); half of that is left to what other blocks have under way."""
+
+
+def crowding_faults(program: Program, candidate: Arrangement, original: Arrangement) -> Iterator[Fault]:
+    """In no block is a scoreboard raised more often between two waits than it can count, or than it was."""
+    for block in program.blocks:
+        most = max(_CROWD, *(count for _, _, count in _raises(program, original, block)), 0)
+        for i, board, count in _raises(program, candidate, block):
+            if count > most:
+                message = (
+                    f"{{c}} raises {_name(board)} {count} times without a wait for it, {most} are allowed"
+                )
+                yield Fault(Rule.BARRIER, i, message, needed=most, found=count)
+
+
+def _raises(program: Program, arrangement: Arrangement, block: Block) -> Iterator[tuple[int, int, int]]:
+    """(instruction, scoreboard, how often it was raised since a wait for it, or since the block began)"""
+    counts = Counter[int]()
+    for i in arrangement.order[block.start : block.end]:
+        for board, left in boards_waited(program, arrangement, i):
+            counts[board] = min(counts[board], left)
+        for board in arrangement.controls[i].sets:
+            counts[board] += 1
+            yield i, board, counts[board]
 
 
 def _may_announce(program: Program, i: Instruction, what: str, boards: set[int | None]) -> bool:

@@ -91,6 +91,8 @@ take 33 on an idle machine; with 40 the order of ptxas was about as fast as with
 _HABIT = 15
 """Cycles that another scoreboard has to save before the compiler's is given up."""
 _FORBIDDEN = 10_000
+_CROWD = 32
+"""Operations on one scoreboard at a time: it counts to 63, and other blocks may have some under way."""
 _SEEN = 2
 _NEVER = 1 << 40
 
@@ -169,6 +171,7 @@ def _assign(
     is_under_way = (signs[:, Sign.STARTER] < 0).astype(np.int64)
     play = Play(order, place, times, ends, begun, signs[:, Sign.BOARD].copy(), is_under_way)
     seen_at = np.zeros(BARRIERS, np.int64)
+    raised = np.zeros(BARRIERS, np.int64)
     for p in range(n):
         i, time = order[p], times[p]
         waits = traits[i, Trait.WAITS]
@@ -182,11 +185,15 @@ def _assign(
             if waits >> k & 1:
                 if time < seen_at[k]:
                     return False
+                raised[k] = 0
                 _end(k, play, signs)
         write, read = _start(i, time, play, traits, signs, boards)
         found[0, i], found[1, i], found[2, i] = write, read, waits
         for k in (write, read):
             if k >= 0:
+                raised[k] += 1
+                if raised[k] > _CROWD:
+                    return False
                 seen_at[k] = max(seen_at[k], time + traits[i, Trait.RELEASE])
     # Nobody outside knows of the others.
     return not np.any((is_under_way == 1) & (signs[:, Sign.IS_LEFT] == 0))
