@@ -1,17 +1,22 @@
 """What the commands share: two consoles, progress, JSON, and options that several take."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cuasmrl.errors import CuasmrlError
+
+if TYPE_CHECKING:
+    from cuasmrl.schedule import Scoreboards
 
 # Piped output is read by programs and in logs: no reason to fold it at 80 columns.
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
@@ -40,7 +45,7 @@ ScoreboardsName = Annotated[
 ]
 
 
-def scoreboards_named(name: str | None) -> Any:
+def scoreboards_named(name: str | None) -> Scoreboards:
     from cuasmrl.schedule import Scoreboards
 
     if name not in (None, *Scoreboards):
