@@ -52,7 +52,11 @@ _declare(
 _declare(
     "write barrier 6 of a load",
     Rule.ENCODING,
-    lambda _, i: replace(i.control, write_barrier=6) if i.opcode in ("LDG", "LDS", "LDSM") else None,
+    lambda _, i: (
+        replace(i.control, write_barrier=6)
+        if i.opcode in ("LDG", "LDS", "LDSM") and i.control.write_barrier in (4, 5)
+        else None
+    ),
 )
 
 

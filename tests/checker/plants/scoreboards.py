@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 
 from cuasmrl.checker import Rule
-from cuasmrl.sass import BARRIERS, Hazard, Order
+from cuasmrl.sass import BARRIERS, Hazard, Order, Pipe
 from tests.checker.plants.base import Site, consumer, edit, either, kind, move, producer
 from tests.checker.subjects import Subject
 
@@ -138,20 +138,21 @@ def wait_of_a_synchronisation_removed(subject: Subject) -> Iterator[Site]:
 
 @kind("write barrier removed")
 def write_barrier_removed(subject: Subject) -> Iterator[Site]:
-    for p, reader, _ in _announced_results(subject):
+    for p, reader, board in _announced_results(subject):
         control = replace(subject.code[p].control, write_barrier=None)
-        yield partial(edit, subject, p, control, Rule.SCOREBOARD, either(p, reader), "barrier removed")
+        rule = _rule(subject, {board})
+        yield partial(edit, subject, p, control, rule, either(p, reader), "barrier removed")
 
 
 @kind("write barrier changed")
 def write_barrier_changed(subject: Subject) -> Iterator[Site]:
-    """To a scoreboard that the reader does not wait for."""
+    """To a scoreboard that neither the reader nor anybody before it waits for."""
     for p, reader, board in _announced_results(subject):
         other = (board + 1) % BARRIERS
-        if other in subject.code[reader].control.waits:
+        if any(other in i.control.waits for i in subject.code[p + 1 : reader + 1]):
             continue
         control = replace(subject.code[p].control, write_barrier=other)
-        rule = Rule.BARRIER if {board, other} & _named_by_depbar(subject) else Rule.SCOREBOARD
+        rule = _rule(subject, {board, other})
         yield partial(edit, subject, p, control, rule, either(p, reader), "barrier changed")
 
 
@@ -176,9 +177,12 @@ def barrier_on_a_fixed_latency(subject: Subject) -> Iterator[Site]:
 
 @kind("read barrier removed")
 def read_barrier_removed(subject: Subject) -> Iterator[Site]:
-    for p, writer in _announced_readings(subject):
+    for p, writer, board in _announced_readings(subject):
         control = replace(subject.code[p].control, read_barrier=None)
-        yield partial(edit, subject, p, control, Rule.SCOREBOARD, either(p, writer), "barrier removed")
+        declaration = subject.code[p].declaration
+        usual = declaration is not None and declaration.pipe in (Pipe.MEMORY, Pipe.XU)
+        rule = _rule(subject, {board}) if usual else Rule.BARRIER
+        yield partial(edit, subject, p, control, rule, either(p, writer), "barrier removed")
 
 
 @kind("scoreboard changed under a wait of a synchronisation")
@@ -211,8 +215,8 @@ def _announced_results(subject: Subject) -> Iterator[tuple[int, int, int]]:
                 yield p, reader.index, board
 
 
-def _announced_readings(subject: Subject) -> Iterator[tuple[int, int]]:
-    """(instruction, who overwrites a source of it and finds it read through its read barrier alone)"""
+def _announced_readings(subject: Subject) -> Iterator[tuple[int, int, int]]:
+    """(instruction, who overwrites a source of it, the scoreboard that alone says that it is read)"""
     for writer in subject.code:
         for board in () if writer.is_variable else writer.control.waits:
             p = _last_raised(subject, writer.index, board)
@@ -222,7 +226,12 @@ def _announced_readings(subject: Subject) -> Iterator[tuple[int, int]]:
                 continue
             pairs = [x for x in subject.hazards(p, writer.index) if x.hazard is Hazard.WAR]
             if any(pair.register < 256 for pair in pairs) and not _other_guard(subject, p, writer.index):
-                yield p, writer.index
+                yield p, writer.index, board
+
+
+def _rule(subject: Subject, boards: set[int]) -> Rule:
+    """What a DEPBAR names is kept in any case."""
+    return Rule.BARRIER if boards & _named_by_depbar(subject) else Rule.SCOREBOARD
 
 
 def _named_by_depbar(subject: Subject) -> set[int]:
