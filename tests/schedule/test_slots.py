@@ -7,6 +7,7 @@ import pytest
 
 from cuasmrl.checker import Checker
 from cuasmrl.cubin import Cubin
+from cuasmrl.gate.hazards import new_hazards
 from cuasmrl.sass import Control, disassemble_kernel
 from cuasmrl.schedule import Board, Reason, Scoreboards
 from cuasmrl.schedule.operations import traffic_of
@@ -209,6 +210,19 @@ def test_every_order_is_certified(built: Callable[[str, str, int], Cubin], arch:
             _boards(a) != _boards(b.control) for a, b in zip(board.controls, board.code, strict=True)
         )
     assert changed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_register_is_touched_too_early_in_time(seed: int) -> None:
+    kernel, rng = traced("gemm_leaky_relu"), random.Random(seed)
+    board = Board(kernel.listing, scoreboards=Scoreboards.ANEW)
+    for _ in range(150):
+        i = rng.randrange(len(board.code))
+        block = board.blocks[board.block_of[i]]
+        board.drag(i, rng.randrange(block.start, block.end))
+    changed = board.schedule()
+    assert any(_boards(a) != _boards(b.control) for a, b in zip(changed.controls, board.code, strict=True))
+    assert new_hazards(kernel.model, kernel.original, changed) == []
 
 
 def _boards(control: Control) -> tuple[int | None, int | None, int]:
