@@ -8,9 +8,11 @@ import pytest
 
 from cuasmrl import workloads
 from cuasmrl.checker import Checker, Refusal, Rule, check
+from cuasmrl.checker.fields import crowding_faults
+from cuasmrl.checker.program import Program, arrange, as_compiled
 from cuasmrl.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Distances, Hazard, Listing, Order, disassemble_kernel, distances
+from cuasmrl.sass import Distances, Hazard, Listing, disassemble_kernel
 from tests.checker.subjects import Subject, Uniform
 
 
@@ -95,18 +97,18 @@ def test_a_scoreboard_is_not_raised_more_often_than_it_counts() -> None:
     """All transcendentals of a block on one scoreboard, and nobody waits for it."""
     workload = workloads.get("flash_attention")
     built = workload.build(workload.config("m64n128_w4_s3"), 80)
-    cubin = Cubin.parse(built.cubin, "attention")
-    listing = disassemble_kernel(cubin)
-    controls = {
-        i.index: replace(
+    program = Program(disassemble_kernel(Cubin.parse(built.cubin, "attention")))
+    original = as_compiled(program)
+    controls = [
+        replace(
             i.control,
             write_barrier=5 if i.opcode == "MUFU" else i.control.write_barrier,
-            wait_mask=i.control.wait_mask & ~(0 if i.order in (Order.SYNC, Order.PINNED) else 1 << 5),
+            wait_mask=i.control.wait_mask & ~(1 << 5),
         )
-        for i in listing.instructions
-    }
-    with pytest.raises(
-        Refusal, match="MUFU.* raises SB5 33 times without a wait for it, 32 are allowed"
-    ) as caught:
-        check(cubin, Subject(cubin, listing, distances(80)).build(controls=controls))
-    assert caught.value.rule is Rule.BARRIER
+        for i in program.instructions
+    ]
+    first = next(crowding_faults(program, arrange(program, original.order, controls), original))
+    assert program.instructions[first.consumer].opcode == "MUFU"
+    assert (first.needed, first.found) == (32, 33)
+    assert "SB5" in first.message
+    assert not list(crowding_faults(program, original, original))

@@ -48,7 +48,7 @@ def crowding_faults(program: Program, candidate: Arrangement, original: Arrangem
                 message = (
                     f"{{c}} raises {_name(board)} {count} times without a wait for it, {most} are allowed"
                 )
-                yield Fault(Rule.BARRIER, i, message, needed=most, found=count)
+                yield Fault(Rule.SCOREBOARD, i, message, needed=most, found=count)
 
 
 def _raises(program: Program, arrangement: Arrangement, block: Block) -> Iterator[tuple[int, int, int]]:

@@ -192,10 +192,12 @@ def changed_under_a_synchronisation(subject: Subject) -> Iterator[Site]:
         for board in i.control.waits if i.order in (Order.SYNC, Order.PINNED) else ():
             p = _last_raised(subject, i.index, board)
             other = (board + 1) % BARRIERS
-            if p is None or other in i.control.waits or {board, other} & _named_by_depbar(subject):
+            if p is None or {board, other} & _named_by_depbar(subject):
                 continue
             setter = subject.code[p]
             mates = subject.code[p + 1 : i.index]
+            if any(other in m.control.waits for m in (*mates, i)):
+                continue
             if setter.control.write_barrier != board or setter.order in (Order.SYNC, Order.PINNED):
                 continue
             if setter.defs and not any(_queue(subject, m.index) == _queue(subject, p) for m in mates):
