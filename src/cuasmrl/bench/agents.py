@@ -65,10 +65,11 @@ class Played:
     median: float
     """Over the ensemble of chips."""
     share_above_zero: float
+    scoreboards: str = Scoreboards.KEPT.value
 
     @property
-    def key(self) -> tuple[str, str, int, int]:
-        return self.agent, self.workload, self.budget, self.seed
+    def key(self) -> tuple[str, str, str, int, int]:
+        return self.scoreboards, self.agent, self.workload, self.budget, self.seed
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -82,7 +83,7 @@ def agents(
     kept = Kept(Played, keep)
     played = {game.key: game for game in kept.rows()}
     wanted = [
-        (agent, name, budget, seed)
+        (contest.scoreboards.value, agent, name, budget, seed)
         for budget in contest.budgets
         for name in contest.workloads
         for agent in contest.agents
@@ -91,9 +92,7 @@ def agents(
     left = [key for key in wanted if key not in played]
     progress(len(wanted) - len(left), len(wanted))
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for future in as_completed(
-            [pool.submit(_play, contest.chip, contest.scoreboards, *key) for key in left]
-        ):
+        for future in as_completed([pool.submit(_play, contest.chip, *key) for key in left]):
             game = future.result()
             played[game.key] = game
             kept.add(game)
@@ -101,16 +100,17 @@ def agents(
     return [played[key] for key in wanted]
 
 
-def _play(chip_key: str, scoreboards: Scoreboards, agent: str, name: str, budget: int, seed: int) -> Played:
+def _play(chip_key: str, scoreboards: str, agent: str, name: str, budget: int, seed: int) -> Played:
     kernel = _kernel(chip_key, name)
     timer = VirtualTimer(kernel)
-    clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed, scoreboards=scoreboards)
+    how = Scoreboards(scoreboards)
+    clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed, scoreboards=how)
     finalists = clock.finalists(FINALISTS)
     best = timer.pick(kernel.original, finalists) if finalists else kernel.original
     gain = timer.confirm(kernel.original, best)
     return Played(
         agent, name, kernel.config, budget, seed, clock.spent, kernel.model.simulate(kernel.original).cycles,
-        clock.gain, gain.nominal, gain.median, gain.share_above_zero,
+        clock.gain, gain.nominal, gain.median, gain.share_above_zero, scoreboards,
     )  # fmt: skip
 
 

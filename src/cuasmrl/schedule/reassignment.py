@@ -9,7 +9,7 @@ import numpy as np
 
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.bounds import Bounds
-from cuasmrl.schedule.dependences import Graph, Originals
+from cuasmrl.schedule.dependences import Graph
 from cuasmrl.schedule.operations import traffic_of
 from cuasmrl.schedule.slots import Slots
 
@@ -50,7 +50,7 @@ class Reassignment:
     @staticmethod
     def of(block: Block, kept: Graph, bounds: Bounds) -> Reassignment | None:
         """None if the block has to keep its scoreboards; `kept` are its dependences as long as it does."""
-        originals: Originals = bounds.originals
+        originals = bounds.originals
         traffic = traffic_of(block, originals)
         if traffic is None:
             return None
