@@ -33,12 +33,22 @@ class Effort:
     chip: str = "a100"
     scoreboards: Scoreboards = Scoreboards.KEPT
 
+    @property
+    def name(self) -> str:
+        """All of it in words: rows of another effort are other rows."""
+        return (
+            f"{', '.join(self.agents)}; {self.budget:,} evaluations, trial {self.trial:,}, seed {self.seed}, "
+            f"{self.chip}, scoreboards {self.scoreboards.value}"
+        )
+
 
 @dataclass(frozen=True)
 class Outcome:
     """One workload at one shape."""
 
     workload: str
+    effort: str
+    """The name of what was spent on it."""
     fastest: str
     """The config that is fastest as compiled."""
     cycles: float
@@ -70,7 +80,7 @@ def results(
 ) -> list[Outcome]:
     """Optimise each workload (`name`, or `name:large`); with a file, what is in it is not done again."""
     kept = Kept(Outcome, keep)
-    known = {outcome.workload: outcome for outcome in kept.rows()}
+    known = {outcome.workload: outcome for outcome in kept.rows() if outcome.effort == effort.name}
     for done, name in enumerate(names):
         progress(done, len(names))
         if name in known:
@@ -94,11 +104,11 @@ def _best(name: str, effort: Effort) -> Outcome:
             budget=effort.budget, seed=effort.seed, scoreboards=effort.scoreboards,
         )  # fmt: skip
         with tempfile.TemporaryDirectory() as place:
-            found.append(_outcome(name, agent, optimize(request, Path(place) / "run")))
+            found.append(_outcome(name, effort.name, agent, optimize(request, Path(place) / "run")))
     return max(found, key=lambda outcome: outcome.gain_over_fastest)
 
 
-def _outcome(name: str, agent: str, found: Optimized) -> Outcome:
+def _outcome(name: str, effort: str, agent: str, found: Optimized) -> Outcome:
     verdict, subject = found.verdict, found.subject
     rival = fastest(subject.candidates)
     gain = verdict.gain if verdict.accepted else None
@@ -110,6 +120,7 @@ def _outcome(name: str, agent: str, found: Optimized) -> Outcome:
     assert cycles is not None
     return Outcome(
         workload=name,
+        effort=effort,
         fastest=rival.config,
         cycles=rival.cycles,
         config=subject.kernel.config,
