@@ -19,6 +19,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, FreeGame, Game
 from cuasmrl.game.features import COLUMNS
 from cuasmrl.game.free import KINDS
+from cuasmrl.schedule import Scoreboards
 from tests.traced_kernels import traced
 
 SMALL = Curriculum(moves=40, epochs=2, batch=4, width=8)
@@ -63,6 +64,16 @@ def test_it_explores_from_the_compilers_schedule() -> None:
         found.seen[0], FreeGame(lambda: Game(kernel.listing, clock)).reset(seed=0)[0]
     )
     np.testing.assert_array_equal(found.gains, again.gains)
+
+
+def test_scoreboards_given_out_anew_leave_more_to_explore() -> None:
+    kept, anew = (
+        explore(traced("gemm_leaky_relu"), replace(SMALL, moves=1, scoreboards=how), 0).trials.seen[0]
+        for how in Scoreboards
+    )
+    room = [COLUMNS.index(name) for name in ("room above", "room below")]
+    assert (anew[:, room] >= kept[:, room]).all()
+    assert (anew[:, room] > kept[:, room]).any()
 
 
 def test_a_workload_is_studied_by_name() -> None:

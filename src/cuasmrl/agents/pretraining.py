@@ -33,6 +33,7 @@ from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, FreeGame, Game
 from cuasmrl.game.free import KINDS
+from cuasmrl.schedule import Scoreboards
 from cuasmrl.traced import TracedKernel, trace_workload
 
 _RARE = -3.0
@@ -51,6 +52,8 @@ class Curriculum:
     """Kernels of each workload at most."""
     chip: str = "a100"
     """Whose virtual GPU they run on."""
+    scoreboards: Scoreboards = Scoreboards.KEPT
+    """What becomes of them while kernels are explored."""
     moves: int = 2000
     """Evaluated on each kernel."""
     patience: int = 200
@@ -112,7 +115,11 @@ def study(name: str, config: str, curriculum: Curriculum, seed: int) -> Lesson |
 def explore(kernel: TracedKernel, curriculum: Curriculum, seed: int) -> Lesson:
     """Climb by moves that are drawn fairly, and note what each of them brought."""
     clock = Clock(VirtualTimer(kernel), kernel.original, curriculum.moves)
-    game = FreeGame(lambda: Game(kernel.listing, clock), horizon=curriculum.moves, keep_worse=False)
+
+    def new_game() -> Game:
+        return Game(kernel.listing, clock, scoreboards=curriculum.scoreboards)
+
+    game = FreeGame(new_game, horizon=curriculum.moves, keep_worse=False)
     env = Lessons(game, PPO.unit, curriculum.patience, PPO.aside, seed)
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
@@ -180,6 +187,7 @@ def pretrain(curriculum: Curriculum, output: Path, jobs: int) -> None:
         "hold_out": list(curriculum.hold_out),
         "kernels": [lesson.kernel for lesson in lessons],
         "moves": sum(len(lesson.trials.actions) for lesson in lessons),
+        "scoreboards": curriculum.scoreboards.value,
         "seed": curriculum.seed,
     }
     weights.save(output, network, curriculum.width, about)
@@ -193,6 +201,9 @@ def main() -> None:
     parser.add_argument("--chip", default=Curriculum.chip, help="whose virtual GPU they run on")
     parser.add_argument("--moves", type=int, default=Curriculum.moves, help="evaluated on each kernel")
     parser.add_argument("--epochs", type=int, default=Curriculum.epochs, help="passes over all positions")
+    parser.add_argument(
+        "--scoreboards", type=Scoreboards, default=Curriculum.scoreboards, choices=list(Scoreboards)
+    )
     parser.add_argument("--seed", type=int, default=Curriculum.seed)
     parser.add_argument("--jobs", type=int, default=2, help="kernels explored at a time")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.safetensors")
@@ -208,6 +219,7 @@ def main() -> None:
             given.chip,
             moves=given.moves,
             epochs=given.epochs,
+            scoreboards=given.scoreboards,
             seed=given.seed,
         )
         pretrain(curriculum, given.output, given.jobs)

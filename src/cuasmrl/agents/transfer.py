@@ -20,6 +20,7 @@ from cuasmrl.agents.ppo import PPO
 from cuasmrl.chips import chip
 from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.schedule import Scoreboards
 from cuasmrl.timing.uncertainty import Gain
 from cuasmrl.traced import TracedKernel, trace_workload
 
@@ -39,7 +40,12 @@ class Transfer:
 
 
 def transfers(
-    kernels: list[TracedKernel], path: Path = weights.DEFAULT, few: int = FEW, many: int = MANY, seed: int = 0
+    kernels: list[TracedKernel],
+    path: Path = weights.DEFAULT,
+    few: int = FEW,
+    many: int = MANY,
+    seed: int = 0,
+    scoreboards: Scoreboards = Scoreboards.KEPT,
 ) -> Iterator[Transfer]:
     """Of a policy to each kernel; refuses those whose workload it was trained on."""
     held_out = json.loads(path.with_suffix(".json").read_text(encoding="utf-8")).get("hold_out", [])
@@ -51,15 +57,16 @@ def transfers(
         anneal = AGENTS.named("anneal")
         yield Transfer(
             f"{kernel.name} {kernel.config}",
-            _gain(PPO(weights=path, learns=False), kernel, few, seed),
-            _gain(anneal, kernel, few, seed),
-            _gain(anneal, kernel, many, seed),
+            _gain(PPO(weights=path, learns=False), kernel, few, seed, scoreboards),
+            _gain(anneal, kernel, few, seed, scoreboards),
+            _gain(anneal, kernel, many, seed, scoreboards),
         )
 
 
-def _gain(agent: Agent, kernel: TracedKernel, budget: int, seed: int) -> Gain:
+def _gain(agent: Agent, kernel: TracedKernel, budget: int, seed: int, scoreboards: Scoreboards) -> Gain:
     timer = VirtualTimer(kernel)
-    return timer.confirm(kernel.original, match(agent, kernel.listing, timer, budget, seed).best)
+    clock = match(agent, kernel.listing, timer, budget, seed, scoreboards=scoreboards)
+    return timer.confirm(kernel.original, clock.best)
 
 
 def _kernel(text: str, chip_name: str) -> TracedKernel:
@@ -76,12 +83,15 @@ def main() -> None:
     parser.add_argument("kernels", nargs="+", metavar="WORKLOAD[:CONFIG]")
     parser.add_argument("--weights", type=Path, default=weights.DEFAULT, metavar="FILE.safetensors")
     parser.add_argument("--chip", default="a100", help="whose virtual GPU they run on")
+    parser.add_argument(
+        "--scoreboards", type=Scoreboards, default=Scoreboards.KEPT, choices=list(Scoreboards)
+    )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     try:
         kernels = [_kernel(text, given.chip) for text in given.kernels]
         print(f"gain in modelled cycles: zero-shot {FEW}, anneal {FEW}, anneal {MANY} evaluations")
-        for row in transfers(kernels, given.weights, seed=given.seed):
+        for row in transfers(kernels, given.weights, seed=given.seed, scoreboards=given.scoreboards):
             gains = (row.zero_shot, row.anneal_few, row.anneal_many)
             print(row.kernel, *(f"{gain.nominal:+.2%}" for gain in gains), flush=True)
     except CuasmrlError as error:
