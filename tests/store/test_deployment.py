@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cuasmrl.checker import VERSION
 from cuasmrl.cubin import Cubin
-from cuasmrl.rules import VERSION
 from cuasmrl.store import Store, code_key, deploy
 from cuasmrl.store.code import INFO, TEXT, is_idle, read_code
 from cuasmrl.store.packing import DamagedError, UnusableError, unpack

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from cuasmrl.checker import VERSION
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.rules import VERSION
 from cuasmrl.store.shelf import LAYOUT, Shelf
 
 PATIENCE = 60.0

@@ -6,8 +6,8 @@ these bytes by the rules of today, and once more, by other means, that they are 
 
 from __future__ import annotations
 
+from cuasmrl.checker import VERSION
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.rules import VERSION
 from cuasmrl.store.code import INFO, TEXT, Code, read_code
 from cuasmrl.store.packing import DamagedError, OutdatedError, Packed
 

@@ -15,8 +15,8 @@ import errno
 import hashlib
 import os
 
+from cuasmrl.checker import VERSION
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.rules import VERSION
 from cuasmrl.store.packing import FIRST_LINE, first_line
 
 LAYOUT = 1

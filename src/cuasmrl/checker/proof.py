@@ -13,9 +13,9 @@ from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
 from cuasmrl.checker.scoreboards import run
 from cuasmrl.checker.spacing import Spacings
 from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
+from cuasmrl.checker.version import VERSION
 from cuasmrl.cubin import WORD_BYTES, Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.rules import VERSION
 from cuasmrl.sass import Control, Distances, Listing, disassemble, distances
 
 
