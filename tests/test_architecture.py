@@ -7,12 +7,12 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuasmrl"
 LAYERS = (
-    "errors", "rules", "files", "compiled", "launch", "chips", "cubin", "sass", "store", "schedule",
+    "errors", "files", "compiled", "launch", "chips", "cubin", "sass", "store", "schedule",
     "lint", "emulator", "timing", "virtual", "launches", "workloads", "emulate", "simulate", "traced",
     "report", "comparison", "devices", "game", "agents", "runs", "gate", "optimize", "integrations",
     "explanation", "demo", "bench", "tables", "cli",
 )  # fmt: skip
-CHECKER_MAY_USE = {"errors", "rules", "cubin", "sass", "checker"}
+CHECKER_MAY_USE = {"errors", "cubin", "sass", "checker"}
 
 
 def imports(path: Path) -> set[str]:
