@@ -2,9 +2,9 @@
 
 import re
 
-from cuasmrl.cubin import Kernel, Section
-from cuasmrl.sass import Control, Listing
-from cuasmrl.sass.instruction import parse_instruction
+from cuasmrl.binary.cubin import Kernel, Section
+from cuasmrl.binary.sass import Control, Listing
+from cuasmrl.binary.sass.instruction import parse_instruction
 
 _LINE = re.compile(
     r"B(?P<waits>[-0-5]{6}):R(?P<read>[-0-5]):W(?P<write>[-0-5]):(?P<yield>[-Y]):S(?P<stall>\d\d)\s+(?P<text>.+)"

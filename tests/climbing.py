@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from cuasmrl import workloads
 from cuasmrl.agents import match
-from cuasmrl.chips import chip
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Game
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Schedule
-from cuasmrl.traced import TracedKernel, trace_workload
+from cuasmrl.workloads.tracing import trace_workload
 
 NAME, CONFIG, SIZES = "gemm_leaky_relu", "m32n32k32_w2_s2", {"M": 128, "N": 128, "K": 256}
 

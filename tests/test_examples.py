@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import cuasmrl
-import cuasmrl.virtual
-from cuasmrl.optimize import optimize_recorded
-from cuasmrl.store import Store
+import cuasmrl.gpu.virtual
+from cuasmrl.deploy.recorded import optimize_recorded
+from cuasmrl.deploy.store import Store
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 MATMUL = EXAMPLES / "triton" / "matmul.py"
@@ -35,7 +35,7 @@ def test_triton_recorded_optimised_and_from_the_store(
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
     monkeypatch.setattr(sys, "argv", [str(MATMUL), *SMALL])
     store = Store(tmp_path / "store")
-    with cuasmrl.virtual.active("a100"):
+    with cuasmrl.gpu.virtual.active("a100"):
         for mode in ("record", "deploy"):
             assert cuasmrl.install(mode, store=store)
             runpy.run_path(str(MATMUL), run_name="__main__")

@@ -4,9 +4,10 @@ import random
 from functools import lru_cache
 
 from cuasmrl import workloads
-from cuasmrl.chips import chip
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Board, Schedule
-from cuasmrl.traced import TracedKernel, trace_workload
+from cuasmrl.workloads.tracing import trace_workload
 
 _CHOSEN = {
     "softmax": ("w4", {"M": 648, "N": 256}),

@@ -4,7 +4,7 @@ from cuasmrl.errors import CuasmrlError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cuasmrl.integrations.triton import install, jit, uninstall
+    from cuasmrl.deploy.triton import install, jit, uninstall
 
 __version__ = "0.1.0"
 __all__ = ["CuasmrlError", "__version__", "install", "jit", "uninstall"]
@@ -13,7 +13,7 @@ __all__ = ["CuasmrlError", "__version__", "install", "jit", "uninstall"]
 def __getattr__(name: str) -> object:
     """What belongs to Triton is imported when it is asked for."""
     if name in ("install", "jit", "uninstall"):
-        from cuasmrl.integrations import triton
+        from cuasmrl.deploy import triton
 
         return getattr(triton, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,10 +15,10 @@ from cuasmrl.agents import Agent, match
 from cuasmrl.agents.lessons import Lessons, Memory, Trials, fair_move
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO, PublishedPPO
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, FreeGame
 from cuasmrl.game.features import COLUMNS
 from cuasmrl.game.free import KINDS
+from cuasmrl.gpu.devices import VirtualTimer
 from tests.game.play import certify, new_game
 from tests.traced_kernels import traced
 
@@ -27,7 +27,7 @@ SMALL = PPO(weights=None, rollout=32, batch=16, epochs=2, width=8, horizon=64, r
 
 def play(agent: Agent, name: str = "softmax", budget: int = 60, seed: int = 0) -> Clock:
     kernel = traced(name)
-    return match(agent, kernel.listing, VirtualTimer(kernel, turns=2, seeds=(1,)), budget, seed)
+    return match(agent, kernel.listing, VirtualTimer(kernel, iterations=2, seeds=(1,)), budget, seed)
 
 
 @pytest.mark.parametrize("learns", [True, False])

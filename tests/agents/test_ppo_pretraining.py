@@ -14,11 +14,11 @@ from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
 from cuasmrl.agents.pretraining import Curriculum, Lesson, explore, fit, study, subjects, worth_loss
 from cuasmrl.agents.transfer import transfers
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, FreeGame, Game
 from cuasmrl.game.features import COLUMNS
 from cuasmrl.game.free import KINDS
+from cuasmrl.gpu.devices import VirtualTimer
 from cuasmrl.schedule import Scoreboards
 from tests.traced_kernels import traced
 
@@ -67,13 +67,13 @@ def test_it_explores_from_the_compilers_schedule() -> None:
 
 
 def test_scoreboards_given_out_anew_leave_more_to_explore() -> None:
-    kept, anew = (
+    kept, reassigned = (
         explore(traced("gemm_leaky_relu"), replace(SMALL, moves=1, scoreboards=how), 0).trials.seen[0]
         for how in Scoreboards
     )
     room = [COLUMNS.index(name) for name in ("room above", "room below")]
-    assert (anew[:, room] >= kept[:, room]).all()
-    assert (anew[:, room] > kept[:, room]).any()
+    assert (reassigned[:, room] >= kept[:, room]).all()
+    assert (reassigned[:, room] > kept[:, room]).any()
 
 
 def test_a_workload_is_studied_by_name() -> None:
@@ -88,7 +88,7 @@ def test_weights_play_another_kernel(tmp_path: Path) -> None:
     network = fit([explore(traced("vector_add"), SMALL, 0)], SMALL)
     weights.save(tmp_path / "w.safetensors", network, 8, {"kernels": ["vector_add"]})
     kernel = traced("softmax")
-    timer = VirtualTimer(kernel, turns=2, seeds=(1,))
+    timer = VirtualTimer(kernel, iterations=2, seeds=(1,))
     for learns in (False, True):
         agent = PPO(weights=tmp_path / "w.safetensors", width=8, learns=learns, rollout=32)
         assert match(agent, kernel.listing, timer, 40, 0).spent == 40

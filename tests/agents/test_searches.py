@@ -15,10 +15,10 @@ from cuasmrl.agents.evolve import repaired
 from cuasmrl.agents.list_scheduling import Latencies, Scheduler, latency
 from cuasmrl.agents.proposals import Mix, Proposals, Walk
 from cuasmrl.checker import Checker
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, Evaluation, Game
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Board, Reason, Scoreboards
-from cuasmrl.traced import TracedKernel
 from tests.assembly import listing
 from tests.climbing import kernel as small_gemm
 from tests.game.play import new_game
@@ -32,7 +32,7 @@ def played(
     name: str, kernel: str, budget: int, seed: int = 0, scoreboards: Scoreboards = Scoreboards.KEPT
 ) -> tuple[Clock, list[Evaluation]]:
     traced_kernel, seen = KERNELS[kernel](), list[Evaluation]()
-    timer = VirtualTimer(traced_kernel, turns=2, seeds=(1,))
+    timer = VirtualTimer(traced_kernel, iterations=2, seeds=(1,))
     clock = match(
         AGENTS.named(name), traced_kernel.listing, timer, budget, seed, None, seen.append, scoreboards
     )
@@ -90,7 +90,7 @@ def test_a_search_stops_when_there_is_nothing_new() -> None:
 @pytest.mark.parametrize("kind", Mix().weights())
 def test_every_kind_of_proposal_keeps_the_schedule_legal(kind: str) -> None:
     kernel = small_gemm()
-    clock = Clock(VirtualTimer(kernel, turns=2, seeds=(1,)), kernel.original, 1)
+    clock = Clock(VirtualTimer(kernel, iterations=2, seeds=(1,)), kernel.original, 1)
     game = Game(kernel.listing, clock)
     weights: dict[str, Any] = dict.fromkeys(Mix().weights(), 0.0) | {kind: 1.0}
     proposals = Proposals(game, random.Random(0), replace(Mix(), **weights))
@@ -105,7 +105,7 @@ def test_list_scheduling_finds_legal_orders(scoreboards: Scoreboards) -> None:
     board = Board(kernel.listing, scoreboards=scoreboards)
     longest = max(board.blocks, key=len)
     scheduler = Scheduler(board, longest, Latencies())
-    done = [scheduler.arrange({i: rng.gauss(0, 40) for i in scheduler.places}) for _ in range(10)]
+    done = [scheduler.arrange({i: rng.gauss(0, 40) for i in scheduler.instructions}) for _ in range(10)]
     assert any(done)
     checker("gemm").check(board.schedule().apply(kernel.cubin))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from cuasmrl.bench.agents import Contest, Played, agents
 from cuasmrl.schedule import Scoreboards
 
-GAME = Played("random", "softmax", "w8", 5, 0, 5, 4342.0, 0.02, 0.01, 0.01, 1.0)
+GAME = Played("random", "softmax", "w8", 5, 0, 5, 4342.0, 0.02, 0.01, 0.01, 1.0, "00ff")
 
 
 def kept_in(place: Path, **changes: object) -> Path:
@@ -23,9 +23,9 @@ def test_a_kept_game_is_not_played_again(tmp_path: Path) -> None:
 
 
 def test_a_game_with_other_scoreboards_is_another_game(tmp_path: Path) -> None:
-    contest = Contest(("random",), ("softmax",), (5,), seeds=1, scoreboards=Scoreboards.ANEW)
+    contest = Contest(("random",), ("softmax",), (5,), seeds=1, scoreboards=Scoreboards.REASSIGNED)
     file = kept_in(tmp_path / "games.jsonl")
     (found,) = agents(contest, lambda done, total: None, file, jobs=1)
     assert found != GAME
-    assert found.scoreboards == "anew"
+    assert found.scoreboards == "reassigned"
     assert len(file.read_text().splitlines()) == 2

@@ -9,10 +9,10 @@ from cuasmrl.bench.microbenchmarks.cubins import SOURCES, cubin_of, listings_of
 from cuasmrl.bench.microbenchmarks.patches import patched, watched
 from cuasmrl.bench.microbenchmarks.timeline import listing_of, run
 from cuasmrl.bench.timing import compare, published
-from cuasmrl.chips import chip
+from cuasmrl.binary.sass import without_control
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import without_control
-from cuasmrl.timing import load_parameters
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.timing import load_parameters
 
 ROWS = {row.id: row for row in published()}
 EXACT = [

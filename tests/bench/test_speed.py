@@ -2,8 +2,8 @@
 
 from cuasmrl import workloads
 from cuasmrl.bench.speed import CHIP, speed_of
-from cuasmrl.chips import chip
-from cuasmrl.traced import trace_workload
+from cuasmrl.gpu.chips import chip
+from cuasmrl.workloads.tracing import trace_workload
 
 
 def test_figures_of_a_small_kernel() -> None:

@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import disassemble, distances
 from cuasmrl.checker import Checker, Refusal
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import disassemble, distances
 from tests.checker.plants import KINDS, Site
 from tests.checker.subjects import Subject
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Listing, disassemble, distances
 from cuasmrl.checker import Checker
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import Listing, disassemble, distances
 from tests.checker.subjects import Subject
 from tests.conftest import CompileCuda
 

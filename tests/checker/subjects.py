@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import DATA, Control, Distances, Hazard, Instruction, Kind, Listing, Order, Space
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import DATA, Control, Distances, Hazard, Instruction, Kind, Listing, Order, Space
 
 
 class Uniform(Distances):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Control, Listing, Order, disassemble
 from cuasmrl.checker import Checker, check
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import Control, Listing, Order, disassemble
 from tests.checker.conftest import CHIPS
 from tests.checker.subjects import Subject, Uniform
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from cuasmrl.binary.sass import Listing, Order
 from cuasmrl.checker.flow import Block, blocks_of, regions_of
-from cuasmrl.sass import Listing, Order
 from tests.checker.conftest import CHIPS
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
 from tests.checker.campaign import Tally, run_campaign, table
 from tests.checker.conftest import CHIPS
 from tests.checker.plants import KINDS

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from cuasmrl import workloads
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Distances, Hazard, Listing, disassemble_kernel
 from cuasmrl.checker import Checker, Refusal, Rule, check
 from cuasmrl.checker.fields import crowding_faults
 from cuasmrl.checker.program import Program, arrange, as_compiled
-from cuasmrl.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Distances, Hazard, Listing, disassemble_kernel
 from tests.checker.subjects import Subject, Uniform
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.checker import Checker
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
+from cuasmrl.gpu.devices import VirtualTimer
 from cuasmrl.schedule import Schedule
 from tests.traced_kernels import traced
 
@@ -18,7 +18,7 @@ Step = tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]
 
 def new_clock(name: str, budget: int = 1000) -> Clock:
     kernel = traced(name)
-    return Clock(VirtualTimer(kernel, turns=2, seeds=(1,)), kernel.original, budget)
+    return Clock(VirtualTimer(kernel, iterations=2, seeds=(1,)), kernel.original, budget)
 
 
 def new_game(name: str, budget: int = 1000, clock: Clock | None = None) -> Callable[[], Game]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation
+from cuasmrl.gpu.devices import VirtualTimer
 from tests.traced_kernels import rescheduled, traced
 
 

@@ -49,7 +49,7 @@ def test_each_jump_goes_where_it_says() -> None:
         assert len(rows)
         board, carried_out = env.game.board, False
         for row in rows[:: max(1, len(rows) // 4)]:
-            i, place = env._order[row], int(env._places[row])
+            i, place = env._order[row], int(env._positions[row])
             reach = board.reach(i)
             before = list(board.position)
             if env.step(np.int64(row * KINDS + number))[1] == FAILURE:
@@ -79,7 +79,7 @@ def test_instructions_go_where_warps_wait() -> None:
     for number, jump in enumerate(JUMPS):
         if jump.kind is Kind.GAP:
             to = env._targets[:, number]
-            here, to = env._places[to >= 0], to[to >= 0]
+            here, to = env._positions[to >= 0], to[to >= 0]
             assert ((to - here) * jump.by > 0).all()
             assert (waits[to + (jump.by > 0)] > 0).all()
 

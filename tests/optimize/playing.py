@@ -7,12 +7,12 @@ from functools import lru_cache
 import pytest
 
 from cuasmrl.agents import AGENTS
-from cuasmrl.devices import VirtualTimer
-from cuasmrl.gate import Problems
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import Request, Subject, optimizer
+from cuasmrl.optimize.gate import Problems
 from cuasmrl.optimize.subject import prepare
 from cuasmrl.schedule import Schedule
-from cuasmrl.traced import TracedKernel
 from tests.climbing import CONFIG, NAME, SIZES
 
 

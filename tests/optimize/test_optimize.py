@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from cuasmrl import workloads
+from cuasmrl.binary.cubin import Cubin
 from cuasmrl.checker import Checker
-from cuasmrl.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.launches import describe, save
+from cuasmrl.gpu.launches import describe, save
 from cuasmrl.optimize import Played, Request, Watch, optimize, optimizer, prepare, resume
-from cuasmrl.runs import RunDirectory
+from cuasmrl.optimize.runs import RunDirectory
 from cuasmrl.schedule import Scoreboards
 from cuasmrl.workloads import Workload
 from tests.climbing import CONFIG, NAME, SIZES, kernel
@@ -48,7 +48,7 @@ def test_a_workload_from_the_request_to_the_cubin(device: Device, tmp_path: Path
 
 
 def test_scoreboards_given_out_anew_pass_the_gate(device: Device, tmp_path: Path) -> None:
-    found = optimize(asking(agent="greedy", budget=200, scoreboards=Scoreboards.ANEW), tmp_path / "run")
+    found = optimize(asking(agent="greedy", budget=200, scoreboards=Scoreboards.REASSIGNED), tmp_path / "run")
     assert found.verdict.accepted, found.verdict.lines()
     kernel = found.subject.kernel
     assert found.cubin is not None
@@ -108,7 +108,7 @@ def test_a_given_config_is_kept() -> None:
         ({"device": "gpu"}, "no device 'gpu'; write virtual:a100"),
         ({"kernel": "k"}, "--kernel belongs to cubins"),
         ({"launch": "l.json"}, "--config and --set belong to workloads"),
-        ({"source": "k.cubin", "config": None, "sizes": {}}, "name a launch file with --launch"),
+        ({"source": "k.cubin", "config": None, "sizes": {}}, "cannot read k.cubin"),
     ],
 )
 def test_bad_requests(device: Device, tmp_path: Path, asked: dict[str, object], sentence: str) -> None:

@@ -87,7 +87,7 @@ def test_a_finished_run_can_be_asked_again(device: Device, tmp_path: Path) -> No
         ({"config": "m64n64k32_w4_s3"}, "was started with a cubin of sha256"),
         ({"sizes": {"M": 128, "N": 128, "K": 512}}, "was started with problem M=128 N=128 K=256, not M=128"),
         ({"device": "virtual:a6000"}, "was started with"),
-        ({"scoreboards": Scoreboards.ANEW}, "was started with scoreboards kept, not anew"),
+        ({"scoreboards": Scoreboards.REASSIGNED}, "was started with scoreboards kept, not reassigned"),
     ],
 )
 def test_another_run_is_refused(

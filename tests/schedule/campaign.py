@@ -5,9 +5,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Listing, disassemble
 from cuasmrl.checker import Checker
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import Listing, disassemble
 from cuasmrl.schedule import Board, Scoreboards
 
 _REUSE = re.compile(r"\.reuse")

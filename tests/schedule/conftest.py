@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from cuasmrl import workloads
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import disassemble_kernel
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import disassemble_kernel
 from cuasmrl.schedule import control_flow
 from tests.assembly import listing
 

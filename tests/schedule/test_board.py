@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Distances, Hazard, Row, disassemble, disassemble_kernel
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Distances, Hazard, Row, disassemble, disassemble_kernel
 from cuasmrl.schedule import Board, Schedule, SetStall, Shift, Swap, SwapInheriting, play
 from cuasmrl.schedule.moves import edits, shifts, swaps
 from tests.assembly import listing

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cuasmrl import workloads
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
 from cuasmrl.schedule import Scoreboards
 from tests.schedule.campaign import Tally, play
 

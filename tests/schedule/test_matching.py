@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Listing, disassemble_kernel, without_control
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Listing, disassemble_kernel, without_control
 from cuasmrl.schedule import Board, Schedule, control_flow, schedule_of
 from tests.assembly import listing
 from tests.schedule.campaign import random_move

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cuasmrl.sass import Listing
+from cuasmrl.binary.sass import Listing
 from cuasmrl.schedule.memory import AddressBook
 from tests.assembly import listing
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Distances, Hazard, disassemble_kernel, distances
+from cuasmrl.binary.sass.distances import COLUMNS, Row, read_rows
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Distances, Hazard, disassemble_kernel, distances
-from cuasmrl.sass.distances import COLUMNS, Row, read_rows
 from cuasmrl.schedule.mining import SUPPORT, Evidence, Key, mine, mine_listing
 from tests.assembly import listing
 
@@ -98,7 +98,7 @@ def test_the_shipped_table_knows(row: tuple[int, Hazard, str, str, str, str, str
 
 
 def shipped() -> list[Row]:
-    path = Path(__file__).parents[2] / "src/cuasmrl/sass/data/distances.csv"
+    path = Path(__file__).parents[2] / "src/cuasmrl/binary/sass/data/distances.csv"
     return read_rows(path.read_text().splitlines(), str(path))
 
 

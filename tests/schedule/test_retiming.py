@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from cuasmrl.sass import MAX_STALL
+from cuasmrl.binary.sass import MAX_STALL
 from cuasmrl.schedule import Block, Board
 from tests.traced_kernels import traced
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import Listing, disassemble
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Listing, disassemble
 from cuasmrl.schedule import control_flow
 from cuasmrl.schedule.scoreboards import Outstanding, analyse, finished, in_order, issue, registers_of
 from tests.assembly import listing

@@ -1,14 +1,14 @@
-"""Scoreboards given out anew: who gets which, who waits, and that the checker agrees with all of it."""
+"""Scoreboards reassigned: who gets which, who waits, and that the checker agrees with all of it."""
 
 import random
 from collections.abc import Callable
 
 import pytest
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Control, disassemble_kernel
 from cuasmrl.checker import Checker
-from cuasmrl.cubin import Cubin
-from cuasmrl.gate.hazards import new_hazards
-from cuasmrl.sass import Control, disassemble_kernel
+from cuasmrl.optimize.gate.hazards import new_hazards
 from cuasmrl.schedule import Board, Reason, Scoreboards
 from cuasmrl.schedule.operations import traffic_of
 from cuasmrl.schedule.slots import Slots
@@ -30,8 +30,8 @@ B------:R-:W-:-:S05  EXIT
 """
 
 
-def anew(text: str) -> Board:
-    return Board(listing(text), FLOATS, Scoreboards.ANEW)
+def reassigning(text: str) -> Board:
+    return Board(listing(text), FLOATS, Scoreboards.REASSIGNED)
 
 
 def announced(board: Board) -> list[tuple[int | None, int | None, tuple[int, ...]]]:
@@ -41,7 +41,7 @@ def announced(board: Board) -> list[tuple[int | None, int | None, tuple[int, ...
 
 
 def anew_for(text: str, first: list[int]) -> list[tuple[int | None, int | None, tuple[int, ...]]]:
-    """What is given out for an order that begins so, whether or not the compiler's would do."""
+    """What is assigned for an order that begins so, whether or not the compiler's would do."""
     board = Board(listing(text), FLOATS)
     block = board.blocks[0]
     traffic = traffic_of(block, board.originals)
@@ -64,11 +64,11 @@ def anew_for(text: str, first: list[int]) -> list[tuple[int | None, int | None, 
 
 def test_a_kept_scoreboard_holds_the_second_load_behind_the_wait_for_the_first() -> None:
     assert min(Board(listing(ALTERNATING), FLOATS).reach(3)) == 3
-    assert min(anew(ALTERNATING).reach(3)) == 0
+    assert min(reassigning(ALTERNATING).reach(3)) == 0
 
 
 def test_a_load_above_the_wait_for_another_gets_its_own_scoreboard() -> None:
-    board = anew(ALTERNATING)
+    board = reassigning(ALTERNATING)
     assert board.move(3, 2)
     assert board.order[:5] == [0, 1, 3, 2, 4]
     assert announced(board) == [(0, None, ()), (None, None, (0,)), (1, None, ()), (None, None, (1,))]
@@ -76,7 +76,7 @@ def test_a_load_above_the_wait_for_another_gets_its_own_scoreboard() -> None:
 
 def test_loads_of_one_queue_share_where_that_costs_nothing() -> None:
     """Whoever waits for the second has the first as well, so the reader of the first waits no more."""
-    board = anew(ALTERNATING)
+    board = reassigning(ALTERNATING)
     assert board.move(3, 1)
     assert announced(board) == [(0, None, ()), (None, None, (0,)), (0, None, ())]
 
@@ -116,9 +116,9 @@ def test_what_another_block_waits_for_keeps_its_scoreboard() -> None:
     B---3--:R-:W-:-:S04  FADD R5, R4, R4
     B------:R-:W-:-:S05  EXIT
     """
-    board = anew(text)
-    assert board.gives_out(0)
-    assert not board.gives_out(1)
+    board = reassigning(text)
+    assert board.reassigns(0)
+    assert not board.reassigns(1)
     assert board.move(0, 5)
     assert announced(board) == [(3, None, ()), (None, None, (3,))]
 
@@ -127,7 +127,7 @@ def test_what_a_depbar_names_is_not_given_out() -> None:
     text = ALTERNATING.replace(
         "B------:R-:W-:-:S05  EXIT", "B------:R-:W-:-:S05  DEPBAR.LE SB1, 0x0\nB------:R-:W-:-:S05  EXIT"
     )
-    board = anew(text)
+    board = reassigning(text)
     assert board.move(3, 2)
     assert board.write_barrier[3] == 2
 
@@ -138,7 +138,7 @@ def test_six_are_enough_or_some_are_shared() -> None:
         f"B{'-' * k}{k}{'-' * (5 - k)}:R-:W-:-:S04  FADD R{30 + k}, R{10 + k}, R{10 + k}\n" for k in range(6)
     )
     more = "B------:R-:W0:-:S04  LDS R40, [R2+0x40]\nB0-----:R-:W-:-:S04  FADD R41, R40, R40\n"
-    board = anew(f"{loads}{adds}{more}{_LONG}\nB------:R-:W-:-:S05  EXIT")
+    board = reassigning(f"{loads}{adds}{more}{_LONG}\nB------:R-:W-:-:S05  EXIT")
     assert board.move(12, 3)
     assert {board.write_barrier[i] for i in (*range(6), 12)} <= set(range(6))
     assert all(board.controls[i].waits for i in range(6, 12))
@@ -147,14 +147,14 @@ def test_six_are_enough_or_some_are_shared() -> None:
 @pytest.mark.parametrize("name", ["gemm_leaky_relu", "softmax"])
 def test_only_the_order_decides(name: str) -> None:
     """However a board came to an order: what it gives out is the same."""
-    board, rng = Board(traced(name).listing, scoreboards=Scoreboards.ANEW), random.Random(3)
+    board, rng = Board(traced(name).listing, scoreboards=Scoreboards.REASSIGNED), random.Random(3)
     moved = 0
     while moved < 60:
         i = rng.randrange(len(board.code))
         moved += board.move(i, rng.choice(board.reach(i)))
-    other = Board(traced(name).listing, scoreboards=Scoreboards.ANEW)
+    other = Board(traced(name).listing, scoreboards=Scoreboards.REASSIGNED)
     for block in board.blocks:
-        if board.gives_out(block.number):
+        if board.reassigns(block.number):
             assert other.reorder(block.number, board.order[block.start : block.end])
             assert board.retime(block.number)
             here = slice(block.start, block.end)
@@ -162,7 +162,10 @@ def test_only_the_order_decides(name: str) -> None:
 
 
 def test_a_schedule_comes_back_with_its_scoreboards() -> None:
-    board, rng = Board(traced("gemm_leaky_relu").listing, scoreboards=Scoreboards.ANEW), random.Random(5)
+    board, rng = (
+        Board(traced("gemm_leaky_relu").listing, scoreboards=Scoreboards.REASSIGNED),
+        random.Random(5),
+    )
     for _ in range(100):
         i = rng.randrange(len(board.code))
         board.move(i, rng.choice(board.reach(i)))
@@ -174,8 +177,8 @@ def test_a_schedule_comes_back_with_its_scoreboards() -> None:
 
 
 def test_where_scoreboards_are_given_out_only_moves_that_retime_are_left() -> None:
-    board = anew(ALTERNATING)
-    assert board.gives_out(0)
+    board = reassigning(ALTERNATING)
+    assert board.reassigns(0)
     assert board.legal_swaps() == []
     assert board.inheritable_swaps() == []
     assert not board.set_stall(0, 9)
@@ -183,9 +186,9 @@ def test_where_scoreboards_are_given_out_only_moves_that_retime_are_left() -> No
 
 def test_more_is_within_reach() -> None:
     kernel = traced("gemm_leaky_relu")
-    kept, new = Board(kernel.listing), Board(kernel.listing, scoreboards=Scoreboards.ANEW)
+    kept, new = Board(kernel.listing), Board(kernel.listing, scoreboards=Scoreboards.REASSIGNED)
     loop = next(block for block in new.blocks if block.number in block.successors and len(block) > 60)
-    assert new.gives_out(loop.number)
+    assert new.reassigns(loop.number)
     loads = [i for i in range(loop.start, loop.end) if kept.code[i].opcode == "LDSM"]
     assert sum(len(new.reach(i)) for i in loads) > 1.2 * sum(len(kept.reach(i)) for i in loads)
     reasons = {reason for i in loads for edge in new.graphs[loop.number].successors[i].values()
@@ -197,7 +200,7 @@ def test_more_is_within_reach() -> None:
 @pytest.mark.parametrize("arch", [75, 80, 89, 90, 120])
 def test_every_order_is_certified(built: Callable[[str, str, int], Cubin], arch: int) -> None:
     cubin = built("gemm_leaky_relu", "m32n32k32_w2_s2", arch)
-    board, checker = Board(disassemble_kernel(cubin), scoreboards=Scoreboards.ANEW), Checker(cubin)
+    board, checker = Board(disassemble_kernel(cubin), scoreboards=Scoreboards.REASSIGNED), Checker(cubin)
     rng = random.Random(arch)
     changed = 0
     for _ in range(6):
@@ -215,7 +218,7 @@ def test_every_order_is_certified(built: Callable[[str, str, int], Cubin], arch:
 @pytest.mark.parametrize("seed", range(3))
 def test_no_register_is_touched_too_early_in_time(seed: int) -> None:
     kernel, rng = traced("gemm_leaky_relu"), random.Random(seed)
-    board = Board(kernel.listing, scoreboards=Scoreboards.ANEW)
+    board = Board(kernel.listing, scoreboards=Scoreboards.REASSIGNED)
     for _ in range(150):
         i = rng.randrange(len(board.code))
         block = board.blocks[board.block_of[i]]

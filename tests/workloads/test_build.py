@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.launch import Launch, argument_bytes
+from cuasmrl.gpu.launches.launch import Launch, argument_bytes
 from cuasmrl.workloads import ARCHS, BuiltKernel, Workload, all, get, variants
 from cuasmrl.workloads.build import specialise
 from cuasmrl.workloads.model import Sizes

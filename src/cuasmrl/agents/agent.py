@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Protocol
 
-from cuasmrl.devices import Timer
+from cuasmrl.binary.sass import Listing
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
-from cuasmrl.sass import Listing
+from cuasmrl.gpu.devices import Timer
 from cuasmrl.schedule import Schedule, Scoreboards
 
 

@@ -25,11 +25,11 @@ _WEIGHT = COLUMNS.index("weight")
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Some positions of one kernel, and the moves that were tried in them with their gains in percent."""
+    """Some states of one kernel, and the moves that were tried in them with their gains in percent."""
 
     seen: Float
     of: Int
-    """The position of each move."""
+    """The state of each move."""
     actions: Int
     gains: Float
 
@@ -122,7 +122,7 @@ class Memory:
         self.gains: list[float] = []
 
     def see(self, rows: Float) -> None:
-        """The position of the moves to come."""
+        """The state of the moves to come."""
         if not self.seen or not np.array_equal(rows, self.seen[-1]):
             self.seen.append(rows)
 

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from cuasmrl.agents.greedy import climb
 from cuasmrl.agents.proposals import Mix, Walk
+from cuasmrl.binary.sass import Instruction, Pipe
+from cuasmrl.binary.sass.opcodes import Opcode, Space
 from cuasmrl.game import Game
-from cuasmrl.sass import Instruction, Pipe
-from cuasmrl.sass.opcodes import Opcode, Space
 from cuasmrl.schedule import Block, Board
 from cuasmrl.schedule.dependences import Reason
 
@@ -97,12 +97,12 @@ class ListScheduling:
 
     def _varied(self, old: Mapping[int, float], scheduler: Scheduler, rng: random.Random) -> dict[int, float]:
         new = dict(old)
-        code, places = scheduler.board.code, scheduler.places
-        for opcode in sorted({code[i].opcode for i in places}):
+        code, instructions = scheduler.board.code, scheduler.instructions
+        for opcode in sorted({code[i].opcode for i in instructions}):
             if rng.random() < self.opcodes:
                 by = rng.gauss(0, self.spread)
-                new |= {i: new.get(i, 0.0) + by for i in places if code[i].opcode == opcode}
-        for i in places:
+                new |= {i: new.get(i, 0.0) + by for i in instructions if code[i].opcode == opcode}
+        for i in instructions:
             if rng.random() < self.instructions:
                 new[i] = new.get(i, 0.0) + rng.gauss(0, self.spread)
         return new
@@ -113,14 +113,14 @@ class Scheduler:
 
     def __init__(self, board: Board, block: Block, latencies: Latencies) -> None:
         self.board, self.block = board, block
-        self.places = range(block.start, block.end)
-        self.before: dict[int, dict[int, int]] = {i: {} for i in self.places}
-        self.behind: dict[int, dict[int, int]] = {i: {} for i in self.places}
-        for i in self.places:
+        self.instructions = range(block.start, block.end)
+        self.before: dict[int, dict[int, int]] = {i: {} for i in self.instructions}
+        self.behind: dict[int, dict[int, int]] = {i: {} for i in self.instructions}
+        for i in self.instructions:
             for p, edge in board.graphs[block.number].predecessors[i].items():
                 cycles = latency(board.code[p], board.code[i], edge.need, edge.reasons, latencies)
                 self._tie(p, i, cycles)
-        for i in reversed(self.places):
+        for i in reversed(self.instructions):
             # A padding unit is placed in one go, so its first member waits for what the others need.
             if board.glued.get(i, i) != i:
                 for p, cycles in self.before[board.glued[i]].items():
@@ -165,7 +165,7 @@ class Scheduler:
     def _sections(self) -> dict[int, int]:
         """Pinned instructions part a block into sections that nothing leaves."""
         found, number = {}, 0
-        for i in self.places:
+        for i in self.instructions:
             number += self.board.fixed[i]
             found[i] = number
             number += self.board.fixed[i]
@@ -182,10 +182,10 @@ class Scheduler:
 
     def _order(self, priorities: Mapping[int, float]) -> list[int]:
         board = self.board
-        missing = {i: len(self.before[i]) for i in self.places}
-        earliest = {i: board.bounds.limits[i].head for i in self.places}
+        missing = {i: len(self.before[i]) for i in self.instructions}
+        earliest = {i: board.bounds.limits[i].head for i in self.instructions}
         free: dict[Pipe, int] = {}
-        ready = {i for i in self.places if not missing[i]}
+        ready = {i for i in self.instructions if not missing[i]}
         order: list[int] = []
         now, following = 0, -1
         while ready:

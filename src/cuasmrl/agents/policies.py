@@ -14,7 +14,7 @@ from torch import nn
 from cuasmrl.game.features import COLUMNS
 
 DILATIONS = (1, 4, 16)
-"""Of the convolutions over the order of instructions: together they see 42 places to either side."""
+"""Of the convolutions over the order of instructions: together they see 42 positions to either side."""
 _KERNEL = 5
 _REMEMBERED = 256
 """Positions, each as large as the kernel."""
@@ -44,7 +44,7 @@ class PublishedEncoder(BaseFeaturesExtractor):
 
 
 class RowNetwork(nn.Module):  # type: ignore[misc]
-    """Scores every jump of every row, and sums the position up. No weight depends on the number of rows.
+    """Scores every jump of every row, and sums the state up. No weight depends on the number of rows.
 
     A score is the log odds that a jump helps. Without any, a policy draws a row by the time of its block, and
     then one of its legal jumps; with them, it prefers jumps by these odds to the power of `sharpness`.
@@ -78,12 +78,12 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
         return not self.encoder.weight.requires_grad
 
     def freeze(self) -> None:
-        """Learn only to read off from now on: then a position is looked at once and for all."""
+        """Learn only to read off from now on: then a state is looked at once and for all."""
         for part in self.trunk:
             part.requires_grad_(False)
 
     def look(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What is made of each row, and a summary of the position."""
+        """What is made of each row, and a summary of the state."""
         table = features.view(len(features), -1, len(COLUMNS))
         is_row = table.any(dim=2, keepdim=True)
         rows = torch.relu(self.encoder(table)) * is_row
@@ -95,7 +95,7 @@ class RowNetwork(nn.Module):  # type: ignore[misc]
         return torch.relu(rows + self.context(summary).unsqueeze(1)), summary
 
     def recall(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The same by a frozen trunk: most moves are taken back, so most positions come up many times."""
+        """The same by a frozen trunk: most moves are taken back, so most states come up many times."""
         found = []
         for row in features:
             key = row.numpy().tobytes()

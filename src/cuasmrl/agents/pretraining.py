@@ -28,13 +28,14 @@ from cuasmrl.agents import weights
 from cuasmrl.agents.lessons import Lessons, Trials, fair_move, worth
 from cuasmrl.agents.policies import RowNetwork
 from cuasmrl.agents.ppo import PPO
-from cuasmrl.chips import chip
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, FreeGame, Game
 from cuasmrl.game.free import KINDS
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Scoreboards
-from cuasmrl.traced import TracedKernel, trace_workload
+from cuasmrl.workloads.tracing import trace_workload
 
 _RARE = -3.0
 """Log odds that a move helps, before anything is known."""
@@ -59,7 +60,7 @@ class Curriculum:
     patience: int = 200
     """Evaluations without a gain after which a climb goes on a few moves aside."""
     epochs: int = 6
-    """Passes over all positions."""
+    """Passes over all states."""
     batch: int = 8
     """Positions in one gradient step, all of one kernel."""
     learning_rate: float = 2e-3
@@ -80,7 +81,7 @@ class Lesson:
     trials: Trials
 
     def part(self, chosen: Sequence[int]) -> Trials:
-        """Some positions of it."""
+        """Some states of it."""
         whole = self.trials
         ends = np.searchsorted(whole.of, [[k, k + 1] for k in chosen])
         which = np.concatenate([np.arange(start, end) for start, end in ends])
@@ -165,8 +166,8 @@ def _batches(lessons: list[Lesson], size: int, rng: random.Random) -> Iterator[t
     """Batches of one kernel each, in random order; kernels differ in size."""
     found = []
     for lesson in lessons:
-        places = np.unique(lesson.trials.of).tolist()
-        order = rng.sample(places, len(places))
+        states = np.unique(lesson.trials.of).tolist()
+        order = rng.sample(states, len(states))
         found += [(lesson, order[k : k + size]) for k in range(0, len(order), size)]
     rng.shuffle(found)
     yield from found
@@ -200,7 +201,7 @@ def main() -> None:
     parser.add_argument("--configs", type=int, default=Curriculum.configs, help="kernels per workload")
     parser.add_argument("--chip", default=Curriculum.chip, help="whose virtual GPU they run on")
     parser.add_argument("--moves", type=int, default=Curriculum.moves, help="evaluated on each kernel")
-    parser.add_argument("--epochs", type=int, default=Curriculum.epochs, help="passes over all positions")
+    parser.add_argument("--epochs", type=int, default=Curriculum.epochs, help="passes over all states")
     parser.add_argument(
         "--scoreboards", type=Scoreboards, default=Curriculum.scoreboards, choices=list(Scoreboards)
     )

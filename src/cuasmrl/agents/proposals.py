@@ -1,7 +1,8 @@
 """Random moves that searches try, and a walk that takes them one by one.
 
 A single shift rarely helps in a schedule that is tight everywhere, so there are moves of several sizes: to a
-place nearby, into a gap where warps wait, with a whole chain of dependences, with others of the same opcode.
+position nearby, into a gap where warps wait, with a whole chain of dependences, with others of the same
+opcode.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Mix:
     """How often each kind of move is proposed; only the proportions matter."""
 
     shift: float = 0.25
-    """An instruction to any place within its reach."""
+    """An instruction to any position within its reach."""
     near: float = 0.2
-    """An instruction to a place within its reach at most `near_by` places away."""
+    """An instruction to a position within its reach at most `near_by` positions away."""
     fill: float = 0.2
-    """An instruction into a gap: a place drawn by how long warps waited there."""
+    """An instruction into a gap: a position drawn by how long warps waited there."""
     relieve: float = 0.5
     """Of an instruction that warps wait at: itself later, or what it waits for earlier."""
     drag: float = 0.2
@@ -39,7 +40,7 @@ class Mix:
     group: float = 0.15
     """Several instructions of the same opcode that follow each other, dragged by the same distance."""
     near_by: int = 6
-    """Places that count as near."""
+    """Positions that count as near."""
     largest_group: int = 8
     """Instructions in a group."""
 
@@ -76,7 +77,7 @@ class Proposals:
         return i, self.board.blocks[self.board.block_of[i]]
 
     def _distance(self, most: int) -> int:
-        """Drawn evenly over scales: one place is as likely as a doubling of a long way."""
+        """Drawn evenly over scales: one position is as likely as a doubling of a long way."""
         steps = int(math.exp(self.rng.uniform(0, math.log(max(2, most)))))
         return steps * self.rng.choice((-1, 1))
 
@@ -89,7 +90,7 @@ class Proposals:
         return move is not None and self.game.play(move)
 
     def _gap(self) -> tuple[int, Block] | None:
-        """A place drawn by how long warps waited there."""
+        """A position drawn by how long warps waited there."""
         waits = {block: self._waits[block.start : block.end] for block in self.game.scope.blocks}
         totals = [float(w.sum()) for w in waits.values()]
         if not any(totals):
@@ -111,7 +112,7 @@ class Proposals:
         return self._pull(i, block, by)
 
     def _awaited(self, i: int, block: Block) -> list[int]:
-        """What raised the scoreboards that an instruction waits for: in this turn, else in the last."""
+        """What raised the scoreboards that an instruction waits for: in this iteration, else in the last."""
         board = self.board
         boards = awaited_boards(board.code[i], board.wait_mask[i])
         found = []
@@ -146,8 +147,8 @@ class Proposals:
     def _group(self) -> bool:
         i, block = self._instruction()
         board, opcode = self.board, self.board.code[i].opcode
-        place = board.position[i]
-        alike = [j for j in board.order[place : block.end] if board.code[j].opcode == opcode]
+        position = board.position[i]
+        alike = [j for j in board.order[position : block.end] if board.code[j].opcode == opcode]
         alike = alike[: self.rng.randint(2, self.mix.largest_group)]
         by = self._distance(len(block) // 2)
         # Whoever goes first must not run into the others of the group.

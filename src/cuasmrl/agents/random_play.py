@@ -13,7 +13,7 @@ from cuasmrl.game import Game
 
 @dataclass(frozen=True)
 class RandomPlay:
-    """Random episodes from the compiler's schedule, every position timed.
+    """Random episodes from the compiler's schedule, every state timed.
 
     The moves are those of the searches, so what a search gains over this comes from choosing.
     """

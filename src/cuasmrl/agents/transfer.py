@@ -17,12 +17,13 @@ from pathlib import Path
 from cuasmrl import workloads
 from cuasmrl.agents import AGENTS, Agent, match, weights
 from cuasmrl.agents.ppo import PPO
-from cuasmrl.chips import chip
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.timing.uncertainty import Gain
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Scoreboards
-from cuasmrl.timing.uncertainty import Gain
-from cuasmrl.traced import TracedKernel, trace_workload
+from cuasmrl.workloads.tracing import trace_workload
 
 FEW = 200
 MANY = 2000

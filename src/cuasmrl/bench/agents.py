@@ -16,13 +16,13 @@ from rich.table import Table
 from cuasmrl import workloads
 from cuasmrl.agents import AGENTS, match
 from cuasmrl.bench.kept import Kept
-from cuasmrl.chips import chip
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import FINALISTS
 from cuasmrl.optimize.choice import choose_config
 from cuasmrl.schedule import Scoreboards
-from cuasmrl.traced import TracedKernel
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Played:
     median: float
     """Over the ensemble of chips."""
     share_above_zero: float
+    schedule: str
+    """Its hash."""
     scoreboards: str = Scoreboards.KEPT.value
 
     @property
@@ -110,7 +112,7 @@ def _play(chip_key: str, scoreboards: str, agent: str, name: str, budget: int, s
     gain = timer.confirm(kernel.original, best)
     return Played(
         agent, name, kernel.config, budget, seed, clock.spent, kernel.model.simulate(kernel.original).cycles,
-        clock.gain, gain.nominal, gain.median, gain.share_above_zero, scoreboards,
+        clock.gain, gain.nominal, gain.median, gain.share_above_zero, best.key.hex(), scoreboards,
     )  # fmt: skip
 
 

@@ -16,14 +16,14 @@ from typing import Any
 from rich.table import Table
 
 from cuasmrl import workloads
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import disassemble
+from cuasmrl.deploy.shim.folders import script
+from cuasmrl.deploy.shim.tools import bundled
+from cuasmrl.deploy.store import LOCATION, Entry, Store, deploy
+from cuasmrl.deploy.triton.cost import measure_launches
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.integrations.shim.folders import script
-from cuasmrl.integrations.shim.tools import bundled
-from cuasmrl.integrations.triton.cost import measure_launches
-from cuasmrl.sass import disassemble
 from cuasmrl.schedule import Board
-from cuasmrl.store import LOCATION, Entry, Store, deploy
 
 ARCH = 80
 _LOOKUPS = 50

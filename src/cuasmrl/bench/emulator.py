@@ -6,7 +6,7 @@ from typing import Any
 
 from cuasmrl import workloads
 from cuasmrl.bench.interpreter import interpret
-from cuasmrl.emulate import emulate
+from cuasmrl.workloads.emulation import emulate
 
 ARCH = 80
 # Smaller than the workloads' own shapes where the interpreter would need minutes.

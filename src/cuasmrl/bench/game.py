@@ -12,11 +12,11 @@ import numpy as np
 from rich.table import Table
 
 from cuasmrl import workloads
-from cuasmrl.chips import chip
-from cuasmrl.devices import VirtualTimer
 from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices import VirtualTimer
 from cuasmrl.schedule import Schedule
-from cuasmrl.traced import trace_workload
+from cuasmrl.workloads.tracing import trace_workload
 
 _KERNELS = (("gemm_leaky_relu", "m64n64k32_w4_s3"), ("gemm_leaky_relu", "m128n128k32_w4_s3"))
 _STEPS = 400

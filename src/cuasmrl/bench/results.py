@@ -14,9 +14,9 @@ from rich.table import Table
 from cuasmrl import workloads
 from cuasmrl.bench.kept import Kept
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.timing.bounds import bounds_of
 from cuasmrl.optimize import Optimized, Request, fastest, optimize
 from cuasmrl.schedule import Scoreboards
-from cuasmrl.timing.bounds import bounds_of
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cuasmrl import workloads
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import disassemble, find_nvdisasm
 from cuasmrl.checker import Checker
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import disassemble, find_nvdisasm
 from cuasmrl.schedule import Board
 
 ARCH = 80

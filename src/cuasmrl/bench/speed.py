@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from cuasmrl import workloads
-from cuasmrl.chips import chip as chip_named
-from cuasmrl.emulator import Trace
-from cuasmrl.timing.machine import layout_of
-from cuasmrl.timing.records import Job
-from cuasmrl.timing.uncertainty import measure
-from cuasmrl.traced import TracedKernel, trace_workload
+from cuasmrl.gpu.chips import chip as chip_named
+from cuasmrl.gpu.emulator import Trace
+from cuasmrl.gpu.timing.machine import layout_of
+from cuasmrl.gpu.timing.records import Job
+from cuasmrl.gpu.timing.uncertainty import measure
+from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.workloads.tracing import trace_workload
 
 CHIP = "a100"
 _SEEDS = 8

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuasmrl.cubin import Kernel, Section
-from cuasmrl.emulator import Header, Trace
-from cuasmrl.emulator.trace import LINE_BYTES, SECTOR_BYTES, code_digest
+from cuasmrl.binary.cubin import Kernel, Section
+from cuasmrl.binary.sass import Control, Listing
+from cuasmrl.binary.sass.instruction import parse_instruction
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Control, Listing
-from cuasmrl.sass.instruction import parse_instruction
+from cuasmrl.gpu.emulator import Header, Trace
+from cuasmrl.gpu.emulator.trace import LINE_BYTES, SECTOR_BYTES, code_digest
+from cuasmrl.gpu.timing.code import is_traced
+from cuasmrl.gpu.timing.model import Model, Result
+from cuasmrl.gpu.timing.parameters import load_parameters
 from cuasmrl.schedule import Schedule, control_flow
-from cuasmrl.timing.code import is_traced
-from cuasmrl.timing.model import Model, Result
-from cuasmrl.timing.parameters import load_parameters
 
 _LINE = re.compile(r"(?:B([-0-5]{6}):R([-0-5]):W([-0-5]):([-Y]):S(\d\d)\s+)?(\S.*)")
 _REGISTERS = 255

@@ -22,9 +22,9 @@ from typing import Any
 from cuasmrl.bench.microbenchmarks import experiments, figure, missing_compiler
 from cuasmrl.bench.speed import SpeedFigures, speed
 from cuasmrl.bench.streams import SHARED, Memory, issues, listing, round_cycles, run
-from cuasmrl.chips import chip as chip_named
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.timing.parameters import load_parameters
+from cuasmrl.gpu.chips import chip as chip_named
+from cuasmrl.gpu.timing.parameters import load_parameters
 
 _CLOCK = "CS2R.32 R240, SR_CLOCKLO"
 _LOADS = re.compile(r"load (\d+) on the (first|last) of (\d) sub-cores")
@@ -123,7 +123,7 @@ class GroupErrors:
 
 @lru_cache
 def published() -> tuple[Measurement, ...]:
-    text = (resources.files("cuasmrl.timing") / "published.csv").read_text()
+    text = (resources.files("cuasmrl.gpu.timing") / "published.csv").read_text()
     rows = csv.DictReader(StringIO(text))
     return tuple(_measurement(row) for row in rows)
 

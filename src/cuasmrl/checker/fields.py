@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from cuasmrl.binary.sass import Distances, Instruction, Order, Pipe
 from cuasmrl.checker.flow import Block
 from cuasmrl.checker.program import Arrangement, Program, boards_waited
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.sass import Distances, Instruction, Order, Pipe
 
 
 def field_faults(program: Program, candidate: Arrangement, table: Distances) -> Iterator[Fault]:

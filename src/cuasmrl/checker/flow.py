@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from cuasmrl.cubin import WORD_BYTES
-from cuasmrl.sass import File, Instruction, Kind, Listing, Order
+from cuasmrl.binary.cubin import WORD_BYTES
+from cuasmrl.binary.sass import File, Instruction, Kind, Listing, Order
 
 _LEAVES = {"BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "EXIT", "KILL", "RTT", "CALL", "RET", "BSYNC"}
 """Without a condition, control does not simply go on to the next instruction."""
@@ -113,10 +113,10 @@ def _reconvergence(instructions: tuple[Instruction, ...], blocks: tuple[Block, .
     ]
     found: dict[int, set[int]] = {}
     for number, inside in enumerate(barriers):
-        for place, origin in enumerate(inside):
+        for position, origin in enumerate(inside):
             if origin.opcode != "BSSY" or origin.target is None:
                 continue
-            work, seen = [(number, inside[place + 1 :])], set[int]()
+            work, seen = [(number, inside[position + 1 :])], set[int]()
             while work:
                 at, rest = work.pop()
                 end = next((i for i in rest if _barrier(i) == _barrier(origin)), None)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuasmrl.binary.sass import Distances, Hazard, Instruction, Order, Pipe
 from cuasmrl.checker.flow import Block
 from cuasmrl.checker.program import Arrangement, Edge, Pending, Program, boards_waited
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.sass import Distances, Hazard, Instruction, Order, Pipe
 
 FOREVER = 96
 """Cycles after which no fixed latency is still running; ptxas gives tensor cores up to 44."""

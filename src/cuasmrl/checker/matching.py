@@ -1,19 +1,19 @@
-"""Which original instruction stands at each place of the candidate: words, pins, padding and records."""
+"""Which original instruction stands at each position of the candidate: words, pins, padding and records."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
 
+from cuasmrl.binary.cubin import WORD_BYTES
+from cuasmrl.binary.sass import without_control
 from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.cubin import WORD_BYTES
-from cuasmrl.sass import without_control
 
 _PADDED_SLOTS = 4
 """ptxas fills up to four slots of the shared-memory queue before a LDGSTS or MEMBAR."""
 
 
 def match_words(program: Program, words: list[bytes]) -> list[int] | Fault:
-    """order[place] = instruction, if every region holds the same words up to control bits.
+    """order[position] = instruction, if every region holds the same words up to control bits.
 
     Equal words are matched in order. Another choice would prove no more: equal words write the same
     register or the same memory, whose order is kept, or they do nothing that could be told apart.
@@ -28,22 +28,22 @@ def match_words(program: Program, words: list[bytes]) -> list[int] | Fault:
         waiting: dict[bytes, deque[int]] = defaultdict(deque)
         for i in range(start, end):
             waiting[program.bare[i]].append(i)
-        for place in range(start, end):
-            if not waiting[bare[place]]:
-                return _misplaced(place, bare[place] in known, Rule.BLOCK)
-            order.append(waiting[bare[place]].popleft())
+        for position in range(start, end):
+            if not waiting[bare[position]]:
+                return _misplaced(position, bare[position] in known, Rule.BLOCK)
+            order.append(waiting[bare[position]].popleft())
     return order
 
 
-def _misplaced(place: int, is_known: bool, rule: Rule) -> Fault:
-    where = f"at {WORD_BYTES * place:#06x}"
+def _misplaced(position: int, is_known: bool, rule: Rule) -> Fault:
+    where = f"at {WORD_BYTES * position:#06x}"
     if not is_known:
         message = f"the word {where} is no instruction of the original; {{c}} stood there"
-        return Fault(Rule.WORD, place, message)
+        return Fault(Rule.WORD, position, message)
     if rule is Rule.PINNED:
-        return Fault(rule, place, f"{{c}} must keep its place, but another instruction stands {where}")
+        return Fault(rule, position, f"{{c}} must keep its place, but another instruction stands {where}")
     message = f"the instruction {where} came from another block or across a pinned one; {{c}} stood there"
-    return Fault(rule, place, message)
+    return Fault(rule, position, message)
 
 
 def padding_faults(program: Program, candidate: Arrangement) -> Iterator[Fault]:
@@ -78,7 +78,7 @@ def _queue_before(program: Program, indices: list[int]) -> list[str]:
 def record_faults(program: Program, candidate: Arrangement, data: bytes) -> Iterator[Fault]:
     """Every offset that names an instruction has followed it."""
     kernel = program.kernel
-    changed = next((i for place, i in enumerate(candidate.order) if place != i), None)
+    changed = next((i for position, i in enumerate(candidate.order) if position != i), None)
     if changed is not None and (kernel.unknown_records() or kernel.has_relocations):
         what = "relocations" if kernel.has_relocations else "records of unknown meaning"
         yield Fault(Rule.RECORD, changed, f"{{c}} moved, but the kernel has {what} that may name it")

@@ -4,9 +4,9 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterator
 
+from cuasmrl.binary.sass import Instruction, Kind, Operand, Order, Space
 from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.sass import Instruction, Kind, Operand, Order, Space
 
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 _PRIVATE = frozenset((Space.LOCAL,))

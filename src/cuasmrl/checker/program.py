@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cuasmrl.binary.sass import Control, File, Hazard, Listing, Pipe, file_of, without_control
 from cuasmrl.checker.flow import blocks_of, leaves_kernel, regions_of
-from cuasmrl.sass import Control, File, Hazard, Listing, Pipe, file_of, without_control
 
 
 class Edge(NamedTuple):
@@ -104,11 +104,11 @@ class Arrangement:
     """An order of a program's instructions with their control bits, and the times that follow from them."""
 
     order: list[int]
-    """order[place] = instruction"""
+    """order[position] = instruction"""
     position: list[int]
-    """position[instruction] = place"""
+    """position[instruction] = position"""
     controls: list[Control]
-    """Per instruction, not per place."""
+    """Per instruction, not per position."""
     start: list[int]
     """Cycle of issue, counted in stalls from the head of the block."""
     total: list[int]
@@ -116,16 +116,16 @@ class Arrangement:
 
     @property
     def is_original_order(self) -> bool:
-        return all(place == i for place, i in enumerate(self.order))
+        return all(position == i for position, i in enumerate(self.order))
 
 
 def arrange(program: Program, order: list[int], controls: list[Control]) -> Arrangement:
     position, start, total = [0] * len(order), [0] * len(order), []
     for block in program.blocks:
         cycle = 0
-        for place in range(block.start, block.end):
-            i = order[place]
-            position[i], start[i] = place, cycle
+        for p in range(block.start, block.end):
+            i = order[p]
+            position[i], start[i] = p, cycle
             cycle += controls[i].stall
         total.append(cycle)
     return Arrangement(order, position, controls, start, total)

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
+from cuasmrl.binary.cubin import WORD_BYTES, Cubin
+from cuasmrl.binary.sass import Control, Distances, Listing, disassemble, distances
 from cuasmrl.checker.fields import crowding_faults, field_faults
 from cuasmrl.checker.latency import Latencies
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
@@ -14,9 +16,7 @@ from cuasmrl.checker.scoreboards import run
 from cuasmrl.checker.spacing import Spacings
 from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
 from cuasmrl.checker.version import VERSION
-from cuasmrl.cubin import WORD_BYTES, Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Control, Distances, Listing, disassemble, distances
 
 
 def check(
@@ -79,11 +79,13 @@ def _check_container(original: Cubin, candidate: Cubin) -> None:
     for start, size in _editable(original):
         before[start : start + size] = after[start : start + size] = bytes(size)
     if before != after:
-        place = next(n for n, (x, y) in enumerate(zip(before, after, strict=True)) if x != y)
-        inside = [s.name for s in original.sections if s.in_file and s.offset <= place < s.offset + s.size]
+        position = next(n for n, (x, y) in enumerate(zip(before, after, strict=True)) if x != y)
+        inside = [s.name for s in original.sections if s.in_file and s.offset <= position < s.offset + s.size]
         where = f"in section {inside[0]}" if inside else "outside all sections"
         raise Refusal(
-            Rule.CONTAINER, "", f"byte {place:#x} of the file, {where}, differs and belongs to no instruction"
+            Rule.CONTAINER,
+            "",
+            f"byte {position:#x} of the file, {where}, differs and belongs to no instruction",
         )
 
 
@@ -134,11 +136,11 @@ class _KernelProof:
         """The first is the one with the lowest consumer; what a loop carries round comes after the rest."""
 
         def rank(fault: Fault) -> tuple[bool, int, int, int, int, str]:
-            place = candidate.position[fault.consumer]
-            origin = place if fault.producer is None else candidate.position[fault.producer]
+            position = candidate.position[fault.consumer]
+            origin = position if fault.producer is None else candidate.position[fault.producer]
             carried = fault.producer is not None and fault.producer > fault.consumer
             rule = list(Rule).index(fault.rule)
-            return carried, place, origin, rule, fault.register or 0, fault.message
+            return carried, position, origin, rule, fault.register or 0, fault.message
 
         first = min(faults, key=rank, default=None)
         if first is not None:
@@ -146,9 +148,9 @@ class _KernelProof:
 
     def _controls(self, order: list[int], words: list[bytes]) -> list[Control]:
         controls = list(self.original.controls)
-        for place, i in enumerate(order):
-            if words[place] != self.program.instructions[i].word:
-                controls[i] = Control.decode(words[place])
+        for position, i in enumerate(order):
+            if words[position] != self.program.instructions[i].word:
+                controls[i] = Control.decode(words[position])
         return controls
 
     def _data_flow_faults(self, candidate: Arrangement) -> Iterator[Fault]:

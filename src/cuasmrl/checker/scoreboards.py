@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from cuasmrl.binary.sass import GUARD, Hazard, Instruction, Order, Pipe
 from cuasmrl.checker.program import Arrangement, Edge, Program, boards_waited
-from cuasmrl.sass import GUARD, Hazard, Instruction, Order, Pipe
 
 
 class Operation(NamedTuple):

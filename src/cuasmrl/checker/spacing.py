@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from cuasmrl.binary.sass import Distances
 from cuasmrl.checker.latency import FOREVER
 from cuasmrl.checker.program import Arrangement, Program, boards_waited
 from cuasmrl.checker.verdict import Fault, Rule
-from cuasmrl.sass import Distances
 
 _RELEASE = 2
 """A scoreboard raised at issue is visible two cycles later (measured on sm_86 by Huerta et al.)."""

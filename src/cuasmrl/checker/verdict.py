@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from cuasmrl.sass import Instruction, name_of
+from cuasmrl.binary.sass import Instruction, name_of
 
 
 class Rule(StrEnum):

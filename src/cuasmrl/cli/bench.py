@@ -16,7 +16,7 @@ app = typer.Typer(help="Measure on this machine, and print the table.", no_args_
 def schedule(as_json: Json = False) -> None:
     """Reading, moving, checking: times on the largest config of each published workload."""
     from cuasmrl.bench.schedule import schedule as measure
-    from cuasmrl.tables import schedule_table
+    from cuasmrl.cli.tables import schedule_table
 
     _show(measure, schedule_table, as_json)
 
@@ -25,7 +25,7 @@ def schedule(as_json: Json = False) -> None:
 def emulator(as_json: Json = False) -> None:
     """The emulator beside Triton's interpreter."""
     from cuasmrl.bench.emulator import emulator as measure
-    from cuasmrl.tables import emulator_table
+    from cuasmrl.cli.tables import emulator_table
 
     _show(measure, emulator_table, as_json)
 

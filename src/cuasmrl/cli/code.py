@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Instruction, disassemble
+from cuasmrl.binary.sass.distances import COLUMNS
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.cli.console import CubinFile, Json, KernelName, console, print_json, progress
-from cuasmrl.cubin import Cubin
 from cuasmrl.files import write_text
-from cuasmrl.lint import Finding, Rule
-from cuasmrl.lint import lint as findings_of
-from cuasmrl.sass import Instruction, disassemble
-from cuasmrl.sass.distances import COLUMNS
 from cuasmrl.schedule import mining
+from cuasmrl.schedule.lint import Finding, Rule
+from cuasmrl.schedule.lint import lint as findings_of
 
 
 def disasm(cubin: CubinFile, kernel: KernelName = None, as_json: Json = False) -> None:

@@ -39,7 +39,7 @@ ScoreboardsName = Annotated[
     str | None,
     typer.Option(
         "--scoreboards",
-        help="kept (the default): they travel with their instructions; anew: moves may give them out anew.",
+        help="kept (the default): they travel with their instructions; reassigned: moves may change them.",
         show_default=False,
     ),
 ]

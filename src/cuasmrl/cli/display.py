@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from cuasmrl.cli.console import problems
 
 if TYPE_CHECKING:
-    from cuasmrl.optimize import Played, Subject
+    from cuasmrl.gpu.traced import TracedKernel
+    from cuasmrl.optimize import Candidate, Played, Subject
 
 _PARTS = 10
 """Lines for each phase where there is no terminal."""
@@ -43,7 +44,11 @@ class Display:
     def prepared(self, subject: Subject, run: Path) -> None:
         self.run = run
         if not self._quiet:
-            problems.print(f"{introduction(subject)}; run directory {run}", markup=False)
+            kernel, candidates = subject.kernel, subject.candidates
+            for line in left_out(candidates):
+                problems.print(line, markup=False)
+            introduced = introduction(kernel, subject.device, candidates)
+            problems.print(f"{introduced}; run directory {run}", markup=False)
 
     def played(self, played: Played) -> None:
         note = f"best {100 * played.gain:+.2f} %"
@@ -63,16 +68,22 @@ class Display:
             problems.print(f"{what}: {done} of {total}" + (f", {note}" if note else ""), markup=False)
 
 
-def introduction(subject: Subject) -> str:
-    """What is optimised, in one sentence."""
-    kernel = subject.kernel
-    timed = sum(candidate.cycles is not None for candidate in subject.candidates)
+def introduction(kernel: TracedKernel, device: str, candidates: Sequence[Candidate]) -> str:
+    """What is examined, in one sentence."""
+    timed = sum(candidate.cycles is not None for candidate in candidates)
     chosen = f", the fastest of {timed} configs" if timed else ""
-    return f"{kernel.name} {kernel.config}{chosen}, on {subject.device}, {_sizes(subject)}"
+    sizes = " ".join(f"{name}={size}" for name, size in kernel.sizes.items())
+    return f"{kernel.name} {kernel.config}{chosen}, on {device}, {sizes}"
 
 
-def _sizes(subject: Subject) -> str:
-    return " ".join(f"{name}={size}" for name, size in subject.kernel.sizes.items())
+def left_out(candidates: Sequence[Candidate]) -> list[str]:
+    """The configs that could not be compared, a line each."""
+    able = [candidate for candidate in candidates if candidate.cycles is not None]
+    unable = [candidate for candidate in candidates if candidate.cycles is None]
+    if not unable:
+        return []
+    head = f"{len(unable)} of {len(candidates)} configs cannot run here, so {len(able)} are compared:"
+    return [head, *(f"  {candidate.config}: {candidate.problem}" for candidate in unable)]
 
 
 @contextmanager

@@ -13,8 +13,8 @@ def doctor(root: Root = None, as_json: Json = False) -> None:
 
     Exit status 1 if something needs action.
     """
-    from cuasmrl.integrations.doctor import Level, examine
-    from cuasmrl.store import Store
+    from cuasmrl.deploy.doctor import Level, examine
+    from cuasmrl.deploy.store import Store
 
     findings = list(examine(Store(root)))
     actions = [finding for finding in findings if finding.level is Level.ACTION]

@@ -18,14 +18,14 @@ from cuasmrl.cli.console import (
     problems,
     scoreboards_named,
 )
-from cuasmrl.cli.display import Display, display, introduction
-from cuasmrl.cli.machine import sizes_of
+from cuasmrl.cli.display import Display, display, introduction, left_out
+from cuasmrl.cli.machine import sizes_given
 from cuasmrl.cli.recorded import optimize_recorded
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
+    from cuasmrl.deploy.store import Entry
     from cuasmrl.optimize import Optimized
-    from cuasmrl.store import Entry
 
 _INTERRUPTED = 130
 
@@ -90,9 +90,9 @@ def optimize(
 ) -> None:
     """Make a kernel faster: play, prove, compare results, confirm the gain."""
     asked: dict[str, Any] = {
-        "source": kernel_of, "config": config, "trial": trial, "sizes": _sizes(kernel_of, launch, settings),
-        "launch": str(launch) if launch else None, "kernel": kernel, "device": device, "agent": agent,
-        "budget": budget, "seed": seed,
+        "source": kernel_of, "config": config, "trial": trial,
+        "sizes": sizes_given(kernel_of, launch, settings), "launch": str(launch) if launch else None,
+        "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed,
         "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}
@@ -133,28 +133,18 @@ def _carry_out(
 
 
 def _deposit(found: Optimized) -> Entry | None:
-    from cuasmrl.optimize import deposit
-    from cuasmrl.store import Store
+    from cuasmrl.deploy.deposit import deposit
+    from cuasmrl.deploy.store import Store
 
     return deposit(found, Store())
-
-
-def _sizes(kernel_of: str | None, launch: Path | None, settings: list[str] | None) -> dict[str, int] | None:
-    if not settings:
-        return None
-    if kernel_of is None or launch is not None or Path(kernel_of).suffix == ".cubin":
-        raise CuasmrlError("--set gives the sizes of a workload, and none is named; leave it out")
-    from cuasmrl import workloads
-
-    workload = workloads.get(kernel_of)
-    return {**workload.sizes, **sizes_of(settings, set(workload.sizes), workload.name)}
 
 
 def _print(found: Optimized, output: Path | None) -> None:
     verdict = found.verdict
     before, after = verdict.before, verdict.after
     lines = [
-        introduction(found.subject),
+        introduction(found.subject.kernel, found.subject.device, found.subject.candidates),
+        *left_out(found.subject.candidates),
         f"{found.evaluations:,} evaluations by {found.config.agent}, seed {found.config.seed}; "
         f"best found {100 * found.search_gain:+.2f} % in the search",
         f"{before:,.0f} modelled cycles before, {after:,.0f} after ({100 * (before / after - 1):+.2f} %)",

@@ -48,8 +48,8 @@ def workloads(
 
 def _build(directory: Path, archs: list[int] | None, names: list[str], jobs: int, as_json: bool) -> None:
     from cuasmrl import workloads as collection
-    from cuasmrl.launches import save
-    from cuasmrl.traced import corpus_launches
+    from cuasmrl.gpu.launches import save
+    from cuasmrl.workloads.tracing import corpus_launches
 
     with progress("compiling", as_json) as advance:
         corpus = collection.build_corpus(
@@ -92,10 +92,10 @@ def emulate(
     as_json: Json = False,
 ) -> None:
     """Execute a workload on the virtual GPU and compare with its reference; exit status 1 if it differs."""
-    from cuasmrl import emulate as emulation
     from cuasmrl import workloads as collection
-    from cuasmrl.emulator import DEFAULT_BUDGET
-    from cuasmrl.tables import print_outcomes
+    from cuasmrl.cli.tables import print_outcomes
+    from cuasmrl.gpu.emulator import DEFAULT_BUDGET
+    from cuasmrl.workloads import emulation
 
     chosen = collection.get(workload)
     sizes = {**chosen.sizes, **sizes_of(settings or [], set(chosen.sizes), chosen.name)}
@@ -133,6 +133,20 @@ def sizes_of(settings: list[str], known: set[str], workload: str) -> dict[str, i
             )
         sizes[name] = int(number)
     return sizes
+
+
+def sizes_given(
+    kernel_of: str | None, launch: Path | None, settings: list[str] | None
+) -> dict[str, int] | None:
+    """The sizes of a workload where --set changes any."""
+    if not settings:
+        return None
+    if kernel_of is None or launch is not None or Path(kernel_of).suffix == ".cubin":
+        raise CuasmrlError("--set gives the sizes of a workload, and none is named; leave it out")
+    from cuasmrl import workloads as collection
+
+    workload = collection.get(kernel_of)
+    return {**workload.sizes, **sizes_of(settings, set(workload.sizes), workload.name)}
 
 
 def _ranges(text: str | None) -> list[int] | None:

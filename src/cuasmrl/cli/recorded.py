@@ -12,7 +12,7 @@ from cuasmrl.cli.display import display
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
-    from cuasmrl.optimize import Outcome
+    from cuasmrl.deploy.recorded import Outcome
 
 _INTERRUPTED = 130
 _OWN = ("source", "config", "sizes", "launch", "kernel")
@@ -20,8 +20,9 @@ _OWN = ("source", "config", "sizes", "launch", "kernel")
 
 
 def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -> None:
-    from cuasmrl import optimize as way
-    from cuasmrl.store import Store
+    from cuasmrl.deploy import recorded
+    from cuasmrl.deploy.store import Store
+    from cuasmrl.optimize import RUNS, Watch
 
     stray = next((name for name in _OWN if name in given), None)
     if stray is not None:
@@ -30,8 +31,8 @@ def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -
     outcomes: list[Outcome] = []
     try:
         with display(as_json) as shown:
-            watch = way.Watch(shown.stage, shown.choosing, shown.prepared, shown.played)
-            for outcome in way.optimize_recorded(store, given, runs or way.RUNS, watch):
+            watch = Watch(shown.stage, shown.choosing, shown.prepared, shown.played)
+            for outcome in recorded.optimize_recorded(store, given, runs or RUNS, watch):
                 outcomes.append(outcome)
                 if not as_json:
                     _print(outcome)

@@ -10,7 +10,7 @@ import typer
 from cuasmrl.cli.console import Json, console, print_json, progress
 
 if TYPE_CHECKING:
-    from cuasmrl.explanation import ExplainedRun
+    from cuasmrl.explain.moves import ExplainedRun
 
 
 def replay(
@@ -21,7 +21,7 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """What runs have learned: the moves that matter one by one, and rules in words."""
-    from cuasmrl.explanation import print_explanation, print_rules, rules_of
+    from cuasmrl.explain.moves import print_explanation, print_rules, rules_of
 
     found = [_explain(run, as_json) for run in runs]
     explanations = [run.explanation for run in found if run.explanation is not None]
@@ -44,7 +44,7 @@ def replay(
 
 
 def _explain(run: Path, quiet: bool) -> ExplainedRun:
-    from cuasmrl.explanation import explain_run
+    from cuasmrl.explain.moves import explain_run
 
     with progress(f"explaining {run}", quiet) as advance:
         return explain_run(run, advance)

@@ -39,10 +39,10 @@ def run(
     Its output is its own, so what was compiled is said on standard error, with --json as JSON. The exit
     status is the program's.
     """
-    from cuasmrl.chips import chip
-    from cuasmrl.integrations.shim import session
-    from cuasmrl.integrations.triton.modes import mode_named
-    from cuasmrl.store import Store
+    from cuasmrl.deploy.shim import session
+    from cuasmrl.deploy.store import Store
+    from cuasmrl.deploy.triton.modes import mode_named
+    from cuasmrl.gpu.chips import chip
 
     chosen = mode_named(mode)
     if virtual is not None:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuasmrl.cli.console import ChosenKernel, Json, LaunchFile, Settings, console, print_json
-from cuasmrl.cli.machine import sizes_of
+from cuasmrl.cli.console import (
+    ChosenKernel,
+    Json,
+    LaunchFile,
+    Settings,
+    console,
+    print_json,
+    problems,
+    progress,
+)
+from cuasmrl.cli.display import introduction, left_out
+from cuasmrl.cli.machine import sizes_given
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
-    from cuasmrl.traced import TracedKernel
+    from cuasmrl.binary.cubin import Cubin
+    from cuasmrl.gpu.traced import TracedKernel
+    from cuasmrl.optimize import Chosen
+    from cuasmrl.schedule import Schedule
 
 _ORIGINAL = "original"
-_DEFAULT_CHIP = "a100"
 _TIMELINE_ISSUES = 20_000
 
 
@@ -28,7 +41,9 @@ def simulate(
             show_default=False,
         ),
     ],
-    config: Annotated[str | None, typer.Option("--config", help="One config instead of the first.")] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", help="Of a workload; without it the fastest is chosen.")
+    ] = None,
     chip: Annotated[
         str | None,
         typer.Option(
@@ -62,55 +77,35 @@ def simulate(
     """Modelled cycles of a workload or a cubin, and where each went."""
     if compare is not None and timeline is not None:
         raise CuasmrlError("--compare and --timeline do not go together; run them one after the other")
-    if Path(kernel_of).suffix == ".cubin" or launch is not None:
-        if config is not None or settings:
-            raise CuasmrlError("--config and --set belong to workloads; the launch file says it for a cubin")
-        traced = _trace_cubin(Path(kernel_of), launch, kernel, chip)
-    else:
-        if kernel is not None:
-            raise CuasmrlError("--kernel belongs to cubins; a workload is one kernel")
-        traced = _trace_workload(kernel_of, config, settings or [], chip or _DEFAULT_CHIP)
+    from cuasmrl.optimize import Request, choose
+
+    sizes = sizes_given(kernel_of, launch, settings) or {}
+    device = f"virtual:{chip}" if chip else None
+    request = Request(kernel_of, config, sizes, str(launch) if launch else None, kernel=kernel, device=device)
+    with progress("choosing a config", as_json) as advance:
+        chosen = choose(request, advance)
+    if not as_json:
+        for line in left_out(chosen.candidates):
+            problems.print(line, markup=False)
     if compare is not None:
-        _compare(traced, compare, seeds, as_json)
+        _compare(chosen.kernel, compare, seeds, as_json)
     else:
-        _simulate(traced, seeds, timeline, timeline_issues, as_json)
+        _simulate(chosen, seeds, timeline, timeline_issues, as_json)
 
 
-def _trace_cubin(path: Path, launch: Path | None, kernel: str | None, chip: str | None) -> TracedKernel:
-    from cuasmrl.chips import chip as chip_named
-    from cuasmrl.cubin import Cubin
-    from cuasmrl.launches import load
-    from cuasmrl.traced import trace_cubin
+def _simulate(chosen: Chosen, seeds: int, timeline: Path | None, issues: int, as_json: bool) -> None:
+    from cuasmrl.cli.tables import print_simulation
+    from cuasmrl.gpu.simulation import simulate
 
-    cubin = Cubin.load(path)
-    if launch is None:
-        raise CuasmrlError(
-            f"{path} says nothing of grid and arguments; name a launch file with --launch "
-            "(docs/simulate.md, or `cuasmrl workloads --build` for examples)"
-        )
-    return trace_cubin(cubin, load(launch), kernel, chip_named(chip) if chip else None)
-
-
-def _trace_workload(name: str, config: str | None, settings: list[str], chip: str) -> TracedKernel:
-    from cuasmrl import workloads
-    from cuasmrl.chips import chip as chip_named
-    from cuasmrl.traced import trace_workload
-
-    workload = workloads.get(name)
-    sizes = {**workload.sizes, **sizes_of(settings, set(workload.sizes), workload.name)}
-    chosen = workload.config(config) if config else workload.configs[0]
-    return trace_workload(workload, chosen, chip_named(chip), sizes)
-
-
-def _simulate(traced: TracedKernel, seeds: int, timeline: Path | None, issues: int, as_json: bool) -> None:
-    from cuasmrl.simulate import simulation_of
-    from cuasmrl.tables import print_simulation
-
-    found = simulation_of(traced.model, traced.original, traced.name, traced.config, traced.sizes, seeds)
-    written = _write_timeline(traced, timeline, issues) if timeline is not None else None
+    found = simulate(chosen.kernel, seeds=seeds)
+    written = _write_timeline(chosen.kernel, timeline, issues) if timeline is not None else None
     if as_json:
-        print_json({**found.as_dict(), **({"timeline": written} if written else {})})
+        candidates = [asdict(candidate) for candidate in chosen.candidates]
+        print_json(
+            {**found.as_dict(), "candidates": candidates, **({"timeline": written} if written else {})}
+        )
         return
+    console.print(introduction(chosen.kernel, chosen.device, chosen.candidates), markup=False)
     print_simulation(console, found)
     if written is not None:
         console.print(
@@ -122,8 +117,8 @@ def _simulate(traced: TracedKernel, seeds: int, timeline: Path | None, issues: i
 
 
 def _write_timeline(traced: TracedKernel, path: Path, issues: int) -> dict[str, Any]:
+    from cuasmrl.explain.report.perfetto import timeline
     from cuasmrl.files import write_text
-    from cuasmrl.report.perfetto import timeline
 
     result = traced.model.simulate(traced.original, seed=0, logged=issues)
     shown = timeline(result, traced.original, traced.model)
@@ -132,11 +127,11 @@ def _write_timeline(traced: TracedKernel, path: Path, issues: int) -> dict[str, 
 
 
 def _compare(traced: TracedKernel, names: tuple[str, str], seeds: int, as_json: bool) -> None:
-    from cuasmrl.comparison import compare, print_comparison
-    from cuasmrl.cubin import Cubin
+    from cuasmrl.binary.cubin import Cubin
+    from cuasmrl.explain.comparison import compare, print_comparison
 
     cubins = [traced.cubin if name == _ORIGINAL else Cubin.load(name) for name in names]
-    before, after = (traced.schedule_in(cubin) for cubin in cubins)
+    before, after = (_schedule_in(traced, cubin) for cubin in cubins)
     found = compare(traced.model, before, after, range(seeds), names)
     doubts = [doubt for cubin in cubins if (doubt := _doubt(traced, cubin))]
     if as_json:
@@ -147,7 +142,26 @@ def _compare(traced: TracedKernel, names: tuple[str, str], seeds: int, as_json: 
         console.print(f"note: {doubt}", markup=False)
 
 
-def _doubt(traced: TracedKernel, cubin: Any) -> str | None:
+def _schedule_in(traced: TracedKernel, cubin: Cubin) -> Schedule:
+    """The schedule in a cubin; one of another config of the workload is refused with the name of that."""
+    from cuasmrl import workloads
+    from cuasmrl.workloads.tracing import config_of
+
+    try:
+        return traced.schedule_in(cubin)
+    except CuasmrlError:
+        if traced.name in workloads.names():
+            workload = workloads.get(traced.name)
+            config = config_of(workload, traced.sizes, cubin)
+            if config is not None and config.name != traced.config:
+                raise CuasmrlError(
+                    f"{cubin.source} holds a schedule of {traced.name} {config.name}, not of "
+                    f"{traced.config}; give --config {config.name}"
+                ) from None
+        raise
+
+
+def _doubt(traced: TracedKernel, cubin: Cubin) -> str | None:
     """Cycles of a schedule that computes something else are worth nothing: say so."""
     from cuasmrl.checker import Checker, Refusal
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuasmrl.cli.console import Json, console, print_json, progress
+from cuasmrl.deploy.store import Store
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.store import Store
 
 if TYPE_CHECKING:
-    from cuasmrl.store import Entry
+    from cuasmrl.deploy.store import Entry
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None,

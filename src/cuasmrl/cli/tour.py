@@ -15,7 +15,7 @@ def demo(
     budget: Annotated[int, typer.Option("--budget", help="Evaluations.", min=1)] = 1500,
 ) -> None:
     """Compile a kernel, make it faster, prove the result, explain it, and see a broken one refused."""
-    from cuasmrl.demo import tour
+    from cuasmrl.cli.demo import tour
     from cuasmrl.optimize import Watch
 
     with display(quiet=False) as shown:

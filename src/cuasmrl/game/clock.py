@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from cuasmrl.devices import CandidateError, Timer
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices import CandidateError, Timer
 from cuasmrl.schedule import Schedule
 
 _LATE = 0.6

@@ -10,14 +10,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuasmrl.devices import Profile
+from cuasmrl.binary.sass import BARRIERS, MAX_STALL, Order, Pipe
+from cuasmrl.binary.sass.opcodes import Space
 from cuasmrl.game.jumps import JUMPS, Bool
 from cuasmrl.game.scope import Scope
-from cuasmrl.sass import BARRIERS, MAX_STALL, Order, Pipe
-from cuasmrl.sass.opcodes import Space
+from cuasmrl.gpu.devices import Profile
+from cuasmrl.gpu.timing import REASON_NAMES, Reason
 from cuasmrl.schedule import Block, Board
 from cuasmrl.schedule.scoreboards import awaited_boards
-from cuasmrl.timing import REASON_NAMES, Reason
 
 Float: TypeAlias = npt.NDArray[np.float32]
 Int: TypeAlias = npt.NDArray[np.int64]
@@ -34,15 +34,15 @@ _ANNOUNCED = (Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.COPY)
 """Waits that end when a scoreboard falls."""
 _DEEPEST = 4
 _FAR = 64
-"""Places and cycles beyond this make no difference."""
+"""Positions and cycles beyond this make no difference."""
 
 STATIC = (
     *(f"pipe {pipe}" for pipe in _PIPES), *(f"{what} {space}" for space, what in _MEMORY), "synchronises",
     "fixed", "variable latency", "predicated", "dependences before", "dependences behind", "loop depth",
-    "turns", "weight",
+    "iterations", "weight",
 )  # fmt: skip
 DYNAMIC = (
-    "stall", "yields", "waits", "sets write barrier", "sets read barrier", "reuse", "place in block",
+    "stall", "yields", "waits", "sets write barrier", "sets read barrier", "reuse", "position in block",
     "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "jumps",
     "share of time", "awaited",
     *(f"waited: {REASON_NAMES[reason]}" for reason in _REASONS),
@@ -108,7 +108,7 @@ class Features:
     def _awaited(self, bits: Int, order: Int, waits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Cycles that others waited for the scoreboard which each raised last before them.
 
-        Before the first in a loop that is the last one of the turn before.
+        Before the first in a loop that is the last one of the previous iteration.
         """
         found = np.zeros(len(order))
         masks = bits >> 11 | self._counted[order]
@@ -137,7 +137,7 @@ def _static(board: Board, scope: Scope, profile: Profile) -> Float:
     largest = max(scope.weights)
     for block in scope.blocks:
         graph = board.graphs[block.number]
-        turns = float(profile.executions[block.start : block.end].max(initial=0.0)) / most
+        iterations = float(profile.executions[block.start : block.end].max(initial=0.0)) / most
         for i in range(block.start, block.end):
             instruction, declaration = board.code[i], board.code[i].declaration
             assert declaration is not None
@@ -146,7 +146,7 @@ def _static(board: Board, scope: Scope, profile: Profile) -> Float:
                 *(float(getattr(declaration, what) is space) for space, what in _MEMORY),
                 instruction.order is Order.SYNC, board.fixed[i], instruction.is_variable,
                 instruction.is_conditional, float(_log(len(graph.predecessors[i]))),
-                float(_log(len(graph.successors[i]))), depth[block.number] / _DEEPEST, turns,
+                float(_log(len(graph.successors[i]))), depth[block.number] / _DEEPEST, iterations,
                 weights.get(i, 0.0) / largest,
             ]  # fmt: skip
     return rows

@@ -30,15 +30,15 @@ class FreeGame(gym.Env[Observation, np.int64]):
 
     ## Description
     The board is a kernel's schedule; play takes place in the blocks where its time goes. A move takes any
-    movable instruction to another place of its block, with what its dependences tie to it, and the block's
+    movable instruction to another position of its block, with what its dependences tie to it, and the block's
     stall counts are made as small as the order allows; or it flips a yield hint or the reuse flags of an
     instruction.
 
     ## Action Space
     `Discrete(32 n + 1)` for n rows: `32 row + jump` with the jumps of `game.jumps.JUMPS`. Up or down: to a
-    place in either half of its reach, to one in an eighth of what warps wait within its reach, dragged by a
-    distance of three scales, with a group of its opcode by one of two; and flip the yield hint, flip the
-    reuse flags. Within half, eighth and scale the place is drawn when a position is reached. The last action
+    position in either half of its reach, to one in an eighth of what warps wait within its reach, dragged by
+    a distance of three scales, with a group of its opcode by one of two; and flip the yield hint, flip the
+    reuse flags. Within half, eighth and scale the position is drawn when a state is reached. The last action
     stops the episode; it is always legal. `action_masks()` says which are.
 
     ## Observation Space
@@ -58,8 +58,8 @@ class FreeGame(gym.Env[Observation, np.int64]):
     best by no more than that. A flip stays only if it makes the kernel faster.
 
     ## Starting State
-    The compiler's schedule, or `options={"schedule": ...}` in `reset`. Places are drawn by the last seed that
-    `reset` was given, by 0 before the first.
+    The compiler's schedule, or `options={"schedule": ...}` in `reset`. Positions are drawn by the last seed
+    that `reset` was given, by 0 before the first.
 
     ## Episode End
     Terminated: the player stops, or nothing is left to try. Truncated: after `horizon` moves, or when the
@@ -101,7 +101,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         profile = self.game.clock.timer.profile(self.game.original)
         self._destinations = Destinations(board)
         self._features = Features(board, scope, profile, self._anchors)
-        self._places = np.concatenate([np.arange(block.start, block.end) for block in scope.blocks])
+        self._positions = np.concatenate([np.arange(block.start, block.end) for block in scope.blocks])
         self._schedule = self.game.original
         self._time, self._moves, self._lowest = 0.0, 0, 0.0
         self._order: list[int] = []
@@ -200,9 +200,9 @@ class FreeGame(gym.Env[Observation, np.int64]):
         ])  # fmt: skip
         low, high = (np.concatenate(part) for part in zip(*limits, strict=True))
         mask = np.zeros((self.rows, KINDS), bool)
-        legal = mask[: len(self._places)] = self._targets != NOWHERE
+        legal = mask[: len(self._positions)] = self._targets != NOWHERE
         self._rows = np.zeros((self.rows, len(COLUMNS)), np.float32)
-        self._rows[: len(self._places)] = self._features.rows(profile, low, high, legal.sum(axis=1), last)
+        self._rows[: len(self._positions)] = self._features.rows(profile, low, high, legal.sum(axis=1), last)
         self._mask = np.append(mask.ravel(), True)
 
     def _info(self) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+from cuasmrl.binary.sass import Listing
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game.clock import Clock
 from cuasmrl.game.scope import MOST_ROWS, scope_of
-from cuasmrl.sass import Listing
 from cuasmrl.schedule import Board, Move, Schedule, Scoreboards, Shift, play
 
 
@@ -57,10 +57,10 @@ class Game:
         """A movable instruction, drawn by the time spent around it, to another place within its reach."""
         (i,) = rng.choices(self.scope.movable, self.scope.weights)
         here = self.board.position[i]
-        places = [
+        positions = [
             p for p in self.board.reach(i) if p != here and (farthest is None or abs(p - here) <= farthest)
         ]
-        return Shift(i, rng.choice(places)) if places else None
+        return Shift(i, rng.choice(positions)) if positions else None
 
     def _can_move(self, i: int) -> bool:
         return len(self.board.reach(i)) > 1

@@ -1,4 +1,4 @@
-"""The moves of AssemblyGame-v1: for every instruction a few places worth going to, and two bits to flip."""
+"""The moves of AssemblyGame-v1: for every instruction a few positions to go to, and two bits to flip."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuasmrl.binary.sass import Order, Pipe
+from cuasmrl.binary.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.compiled import compiled
-from cuasmrl.sass import Order, Pipe
-from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule import Block, Board, Drag, Move, SetReuse, SetYield
 
 Int: TypeAlias = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ GROUP = 6
 
 class Kind(StrEnum):
     REACH = "reach"
-    """Alone, to a place drawn from a part of the way that dependences allow."""
+    """Alone, to a position drawn from a part of the way that dependences allow."""
     GAP = "gap"
     """The same, but drawn by how long warps wait there: a cycle that is lost there may be of use."""
     DRAG = "drag"
@@ -87,7 +87,7 @@ def is_anchor(board: Board) -> Bool:
 
 
 def reaches(board: Board, block: Block) -> tuple[Int, Int]:
-    """First and last position that the instruction at every place of a block may take."""
+    """First and last position that the instruction at every position of a block may take."""
     order = np.array(board.order[block.start : block.end], np.int64)
     low, high = (limits[order - block.start] for limits in board.reaches(block))
     return low, high
@@ -105,10 +105,10 @@ class Destinations:
         self._has_reuse = np.array([i.control.reuse != 0 for i in board.code])
 
     def of(self, block: Block, low: Int, high: Int, waits: Float, rng: np.random.Generator) -> Int:
-        """From every place of a block, a column per jump; NOWHERE if it is no move.
+        """From every position of a block, a column per jump; NOWHERE if it is no move.
 
-        `low` and `high` are the reaches of the places, `waits` the cycles that warps waited at them. Drags
-        may go beyond the reach, but not past what is pinned. A flip leads to where it is. Places are drawn
+        `low` and `high` are the reaches of the positions, `waits` the cycles that warps waited at them. Drags
+        may go beyond the reach, but not past what is pinned. A flip leads to where it is. Positions are drawn
         anew each time: fixed ones leave most of a plateau out of sight.
         """
         order = np.array(self.board.order[block.start : block.end], np.int64)
@@ -119,21 +119,21 @@ class Destinations:
         has_alike = self._have_alike(order)
         found = np.full((len(order), len(JUMPS)), NOWHERE, np.int64)
         up, down = rng.random((2, len(order), _DIRECTED))
-        _places(-1, here, floor, low, waits, has_alike, up, found[:, :_DIRECTED])
-        _places(1, here, ceiling, high, waits, has_alike, down, found[:, _DIRECTED : 2 * _DIRECTED])
+        _positions(-1, here, floor, low, waits, has_alike, up, found[:, :_DIRECTED])
+        _positions(1, here, ceiling, high, waits, has_alike, down, found[:, _DIRECTED : 2 * _DIRECTED])
         found[self._is_tied[order]] = NOWHERE
         found[:, 2 * _DIRECTED :] = np.where(self._can_flip(order), here[:, None], NOWHERE)
         return found
 
     def _have_alike(self, order: Int) -> Bool:
-        """Which places have one of the same opcode behind them."""
-        opcodes, places = self._opcodes[order], np.arange(len(order))
+        """Which positions have one of the same opcode behind them."""
+        opcodes, positions = self._opcodes[order], np.arange(len(order))
         last = np.zeros(len(self._opcodes), np.int64)
-        last[opcodes] = places
-        return np.asarray(last[opcodes] > places)
+        last[opcodes] = positions
+        return np.asarray(last[opcodes] > positions)
 
     def _can_flip(self, order: Int) -> Bool:
-        """Whether the yield hint and the reuse flags of every place can be flipped, a column each."""
+        """Whether the yield hint and the reuse flags of every position can be flipped, a column each."""
         board = self.board
         if board.is_opaque:
             return np.zeros((len(order), 2), bool)
@@ -143,7 +143,7 @@ class Destinations:
 
 
 @compiled
-def _places(
+def _positions(
     sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alike: Bool, luck: Float, found: Int
 ) -> None:
     """The columns of `Destinations.of` in one direction, in the order of `_directed`; `luck` is as large.
@@ -172,27 +172,27 @@ def _places(
 
 @compiled
 def _go(sign: int, start: int, by: int, most: int, found: Int, column: int) -> None:
-    """Note a place in its column, unless it is too far, or in a column before."""
-    place = start + sign * by
-    if by <= most and place not in found[:column]:
-        found[column] = place
+    """Note a position in its column, unless it is too far, or in a column before."""
+    position = start + sign * by
+    if by <= most and position not in found[:column]:
+        found[column] = position
 
 
 @compiled
 def _gaps(
     sign: int, row: int, start: int, within: int, waits: Float, luck: Float, found: Int, column: int
 ) -> None:
-    """Note a place from every part of the waiting within the reach: in front of whoever waits there."""
+    """Note a position from every part of the waiting within the reach: in front of whoever waits there."""
     first = row - 1 if sign < 0 else row + 2
     # Behind the last of a block nobody waits.
-    places = min(within, first + 1 if sign < 0 else len(waits) - first)
+    positions = min(within, first + 1 if sign < 0 else len(waits) - first)
     total = 0.0
-    for by in range(places):
+    for by in range(positions):
         total += waits[first + sign * by]
     if total == 0:
         return
     passed, part = 0.0, 0
-    for by in range(places):
+    for by in range(positions):
         passed += waits[first + sign * by]
         while part < GAPS and passed > (part + luck[column + part]) / GAPS * total:
             _go(sign, start, by + 1, within, found, column + part)

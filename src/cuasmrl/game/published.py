@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from cuasmrl.binary.sass import BARRIERS, Instruction, Kind, Operand
+from cuasmrl.binary.sass.control import MAX_STALL
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game.clock import BudgetSpentError
 from cuasmrl.game.game import Game
-from cuasmrl.sass import BARRIERS, Instruction, Kind, Operand
-from cuasmrl.sass.control import MAX_STALL
 from cuasmrl.schedule import Swap
 
 Observation: TypeAlias = npt.NDArray[np.float32]
@@ -96,17 +96,17 @@ class PublishedGame(gym.Env[Observation, np.int64]):
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if int(action) == self.stop:
             return self._observe(), 0.0, True, False, self._info()
-        place = self._places()[int(action) // 2] - (1 if int(action) % 2 == 0 else 0)
-        if place < 0 or not self.game.play(Swap(place)):
+        position = self._positions()[int(action) // 2] - (1 if int(action) % 2 == 0 else 0)
+        if position < 0 or not self.game.play(Swap(position)):
             return self._observe(), FAILURE, True, False, self._info()
         before = self._time
         try:
             time = self.game.time()
         except BudgetSpentError:
-            self.game.play(Swap(place))
+            self.game.play(Swap(position))
             return self._observe(), 0.0, False, True, self._info() | {"budget_spent": True}
         if math.isinf(time):
-            self.game.play(Swap(place))
+            self.game.play(Swap(position))
             return self._observe(), FAILURE, True, False, self._info()
         self._time = time
         reward = 100 * (before - self._time) / self.game.clock.start
@@ -116,13 +116,13 @@ class PublishedGame(gym.Env[Observation, np.int64]):
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Which actions are legal now."""
         swaps = np.frombuffer(self.game.board.mask, np.uint8).astype(bool)
-        places = np.array(self._places())
+        positions = np.array(self._positions())
         mask = np.ones(self.stop + 1, bool)
-        mask[0:-1:2] = np.where(places > 0, swaps[places - 1], False)
-        mask[1:-1:2] = swaps[places]
+        mask[0:-1:2] = np.where(positions > 0, swaps[positions - 1], False)
+        mask[1:-1:2] = swaps[positions]
         return mask
 
-    def _places(self) -> list[int]:
+    def _positions(self) -> list[int]:
         return [p for p, i in enumerate(self.game.board.order) if self._movable[i]]
 
     def _observe(self) -> Observation:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuasmrl.devices import Profile
+from cuasmrl.gpu.devices import Profile
 from cuasmrl.schedule import Block, Board
 
 MOST_ROWS = 512

@@ -10,15 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from cuasmrl.agents import Agent, match
-from cuasmrl.chips import Chip
-from cuasmrl.devices import VirtualTimer
-from cuasmrl.devices.virtual import PICKING_SEEDS
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import Chip
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.devices.virtual import PICKING_SEEDS
+from cuasmrl.gpu.timing import load_parameters
+from cuasmrl.gpu.timing.uncertainty import measure
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Scoreboards
-from cuasmrl.timing.uncertainty import measure
-from cuasmrl.traced import TracedKernel, trace_workload
 from cuasmrl.workloads import Workload
 from cuasmrl.workloads.model import Sizes
+from cuasmrl.workloads.tracing import trace_workload
 
 FINALISTS = 6
 """Schedules of a short game among which one is picked."""
@@ -61,6 +63,7 @@ def choose_config(
 
     With a trial its agent plays on all configs near the fastest, and the one that it makes fastest is taken.
     """
+    load_parameters(chip.key)
     kernels: dict[str, TracedKernel] = {}
     candidates: dict[str, Candidate] = {}
     for done, config in enumerate(workload.configs):

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from cuasmrl.agents import AGENTS, Agent
-from cuasmrl.devices import Timer, open_timer
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
-from cuasmrl.gate import TRACED_SEED, Verdict, judge, no_improvement
+from cuasmrl.gpu.devices import Timer, open_timer
 from cuasmrl.optimize.choice import fastest
+from cuasmrl.optimize.gate import TRACED_SEED, Verdict, judge, no_improvement
 from cuasmrl.optimize.players import settings_of, with_curves
 from cuasmrl.optimize.request import Request
+from cuasmrl.optimize.runs import RunConfig, RunDirectory, versions
+from cuasmrl.optimize.runs.directory import check_vacant, vacant
 from cuasmrl.optimize.subject import Subject, prepare
-from cuasmrl.runs import RunConfig, RunDirectory, versions
-from cuasmrl.runs.directory import check_vacant, vacant
 from cuasmrl.schedule import Scoreboards
 
 RUNS = Path("runs")

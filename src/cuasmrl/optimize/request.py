@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cuasmrl.agents import AGENTS
+from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.runs import RunConfig
+from cuasmrl.optimize.runs import RunConfig
 from cuasmrl.schedule import Scoreboards
 
 DEFAULT_BUDGET = 2000
@@ -62,9 +63,10 @@ class Request:
         if self.is_cubin and (self.config is not None or self.sizes):
             raise CuasmrlError("--config and --set belong to workloads; the launch file says it for a cubin")
         if self.is_cubin and self.launch is None:
+            Cubin.load(self.source)  # One that cannot be read needs no launch file.
             raise CuasmrlError(
                 f"{self.source} says nothing of grid and arguments; name a launch file with --launch "
-                "(docs/simulate.md, or `cuasmrl workloads --build` for examples)"
+                "(docs/gpu/simulate.md, or `cuasmrl workloads --build` for examples)"
             )
         if not self.is_cubin and self.kernel is not None:
             raise CuasmrlError("--kernel belongs to cubins; a workload is one kernel")

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cuasmrl import launches, workloads
+from cuasmrl import workloads
 from cuasmrl.agents import AGENTS
-from cuasmrl.chips import chip_of_arch
-from cuasmrl.cubin import Cubin
-from cuasmrl.devices import chip_of_device
+from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gate import Problem, Problems, problems_of_record, problems_of_workload
-from cuasmrl.launches import LaunchRecord
+from cuasmrl.gpu import launches
+from cuasmrl.gpu.chips import chip_of_arch
+from cuasmrl.gpu.devices import chip_of_device
+from cuasmrl.gpu.launches import LaunchRecord
+from cuasmrl.gpu.traced import TracedKernel, trace_cubin
 from cuasmrl.optimize.choice import Candidate, Trial, choose_config
+from cuasmrl.optimize.gate import Problem, Problems, problems_of_record, problems_of_workload
 from cuasmrl.optimize.request import Request
-from cuasmrl.traced import TracedKernel, trace_cubin, trace_workload
 from cuasmrl.workloads import Workload
+from cuasmrl.workloads.tracing import trace_workload
 
 _DEFAULT_DEVICE = "virtual:a100"
 
@@ -44,17 +46,48 @@ class Subject:
         return hashlib.sha256(self.kernel.cubin.data).hexdigest()
 
 
-def prepare(request: Request, advance: Callable[[int, int], None]) -> Subject:
+@dataclass(frozen=True)
+class Chosen:
+    """The kernel that a request is about, traced for the chip of its device."""
+
+    kernel: TracedKernel
+    device: str
+    launch: LaunchRecord | None = None
+    """Of a cubin."""
+    candidates: tuple[Candidate, ...] = ()
+    """The configs among which this one was chosen; none if it was given."""
+
+
+def choose(request: Request, advance: Callable[[int, int], None]) -> Chosen:
     """Build or read, choose a config, trace. `advance` follows the choice."""
     request.check()
-    return _of_cubin(request) if request.is_cubin else _of_workload(request, advance)
+    if request.is_cubin:
+        assert request.launch is not None
+        cubin, record = Cubin.load(request.source), launches.load(request.launch)
+        device = request.device or f"virtual:{chip_of_arch(cubin.arch).key}"
+        return Chosen(trace_cubin(cubin, record, request.kernel, chip_of_device(device)), device, record)
+    workload = workloads.get(request.source)
+    sizes = {**workload.sizes, **request.sizes}
+    device = request.device or _DEFAULT_DEVICE
+    chip = chip_of_device(device)
+    if request.config is not None:
+        return Chosen(trace_workload(workload, workload.config(request.config), chip, sizes), device)
+    trial = None
+    if request.trial:
+        trial = Trial(AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards)
+    kernel, candidates = choose_config(workload, chip, sizes, advance, trial)
+    return Chosen(kernel, device, candidates=candidates)
 
 
-def _of_cubin(request: Request) -> Subject:
+def prepare(request: Request, advance: Callable[[int, int], None]) -> Subject:
+    """Choose a kernel, and gather the problems it will be judged on."""
+    chosen = choose(request, advance)
+    return _of_workload(chosen) if chosen.launch is None else _of_cubin(request, chosen, chosen.launch)
+
+
+def _of_cubin(request: Request, chosen: Chosen, record: LaunchRecord) -> Subject:
     assert request.launch is not None
-    cubin, record = Cubin.load(request.source), launches.load(request.launch)
-    device = request.device or f"virtual:{chip_of_arch(cubin.arch).key}"
-    kernel = trace_cubin(cubin, record, request.kernel, chip_of_device(device))
+    kernel = chosen.kernel
     source: dict[str, Any] = {"cubin": _absolute(request.source), "launch": _absolute(request.launch)}
     if request.other_launches:
         source["other_launches"] = [_absolute(path) for path in request.other_launches]
@@ -63,7 +96,7 @@ def _of_cubin(request: Request) -> Subject:
     return Subject(
         kernel,
         _problems(record, [launches.load(path) for path in request.other_launches], kernel),
-        device,
+        chosen.device,
         source,
         f"launch file {' '.join(digests)}",
         None,
@@ -82,26 +115,22 @@ def _absolute(path: str) -> str:
     return str(Path(path).resolve())
 
 
-def _of_workload(request: Request, advance: Callable[[int, int], None]) -> Subject:
-    workload = workloads.get(request.source)
-    sizes = {**workload.sizes, **request.sizes}
-    device = request.device or _DEFAULT_DEVICE
-    chip = chip_of_device(device)
-    candidates: tuple[Candidate, ...] = ()
-    if request.config is None:
-        trial = None
-        if request.trial:
-            trial = Trial(AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards)
-        kernel, candidates = choose_config(workload, chip, sizes, advance, trial)
-    else:
-        kernel = trace_workload(workload, workload.config(request.config), chip, sizes)
-    config = workload.config(kernel.config)
-    built = workload.build(config, chip.arch, sizes)
+def _of_workload(chosen: Chosen) -> Subject:
+    kernel = chosen.kernel
+    workload = workloads.get(kernel.name)
+    config, sizes = workload.config(kernel.config), dict(kernel.sizes)
+    built = workload.build(config, kernel.chip.arch, sizes)
     problems = problems_of_workload(workload, config, built, sizes)
     _check_reference(workload, min([problems.main, *problems.shapes], key=_extent))
     source = {"workload": workload.name, "config": config.name, "sizes": sizes}
     return Subject(
-        kernel, problems, device, source, problems.main.name, built.compiler, candidates=candidates
+        kernel,
+        problems,
+        chosen.device,
+        source,
+        problems.main.name,
+        built.compiler,
+        candidates=chosen.candidates,
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cuasmrl.cubin import WORD_BYTES, Kernel
-from cuasmrl.sass import File, Instruction, Kind, Listing
+from cuasmrl.binary.cubin import WORD_BYTES, Kernel
+from cuasmrl.binary.sass import File, Instruction, Kind, Listing
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
-from cuasmrl.sass import MAX_STALL, Control, Distances, Instruction, Listing, Order, distances
-from cuasmrl.sass.control import LONGEST_STALL_WITHOUT_YIELD
+from cuasmrl.binary.sass import MAX_STALL, Control, Distances, Instruction, Listing, Order, distances
+from cuasmrl.binary.sass.control import LONGEST_STALL_WITHOUT_YIELD
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
@@ -25,16 +25,16 @@ from cuasmrl.schedule.schedule import Schedule
 
 
 class Scoreboards(StrEnum):
-    """What a board does with the scoreboards that the compiler has given out."""
+    """What a board does with the scoreboards that the compiler has assigned."""
 
     KEPT = "kept"
     """They travel with their instructions, which limits how far these can go."""
-    ANEW = "anew"
-    """They are given out anew where an order needs it; in such blocks only moves that retime are left."""
+    REASSIGNED = "reassigned"
+    """They are reassigned where an order needs it; in such blocks only moves that retime are left."""
 
 
 class Board:
-    """A mutable schedule. Instructions are named by their original index, places by position."""
+    """A mutable schedule. Instructions are named by their original index, positions by position."""
 
     def __init__(
         self, listing: Listing, table: Distances | None = None, scoreboards: Scoreboards = Scoreboards.KEPT
@@ -56,7 +56,7 @@ class Board:
         self._first_graphs = [self._graph(block, controls) for block in self.blocks]
         self.scoreboards = scoreboards
         self._reassigned: dict[int, Reassignment] = {}
-        if scoreboards is Scoreboards.ANEW and not self.is_opaque:
+        if scoreboards is Scoreboards.REASSIGNED and not self.is_opaque:
             for block in self.blocks:
                 found = Reassignment.of(block, self._first_graphs[block.number], self.bounds)
                 if found is not None:
@@ -116,7 +116,7 @@ class Board:
         # The instruction before the block may have lost its follower, or found it again.
         self._renew(self.order[max(0, block.start - 1) : block.start])
         self.exchanges.forget(block)
-        if rebuild and not self.gives_out(block.number):
+        if rebuild and not self.reassigns(block.number):
             self._rebuild(block)
 
     # ---- reading ----
@@ -133,12 +133,12 @@ class Board:
         """Operand-cache flags stay only while the next instruction is the one they were meant for."""
         if not self.keeps_reuse[i] or self.yields[i]:
             return 0
-        place = self.position[i] + 1
-        follows = place < len(self.order) and self.order[place] == i + 1
+        position = self.position[i] + 1
+        follows = position < len(self.order) and self.order[position] == i + 1
         return self.code[i].control.reuse if follows else 0
 
-    def gives_out(self, number: int) -> bool:
-        """Are the scoreboards of this block given out anew where an order needs it?"""
+    def reassigns(self, number: int) -> bool:
+        """Are the scoreboards of this block reassigned where an order needs it?"""
         return number in self._reassigned
 
     def legal_swaps(self) -> list[int]:
@@ -155,13 +155,13 @@ class Board:
 
     def reach(self, i: int) -> list[int]:
         """Positions an instruction may take in its block with recomputed stalls, its dependences allowing."""
-        place = self.position[i]
+        position = self.position[i]
         if i in self.glued:
-            return [place]
+            return [position]
         block = self.blocks[self.block_of[i]]
         low, high = self.reaches(block)
         lowest, highest = int(low[i - block.start]), int(high[i - block.start])
-        return [to for to in range(lowest, highest + 1) if not self._splits_unit(place, to)]
+        return [to for to in range(lowest, highest + 1) if not self._splits_unit(position, to)]
 
     def reaches(self, block: Block) -> tuple[Int, Int]:
         """First and last position that each instruction of a block may take, padding units not considered."""
@@ -169,11 +169,11 @@ class Board:
         low, high = self._neighbours[block.number].reaches(order)
         return low + block.start, high + block.start
 
-    def _splits_unit(self, place: int, to: int) -> bool:
-        """Would an instruction taken from one place to another stand inside a padding unit?"""
-        if place == to:
+    def _splits_unit(self, position: int, to: int) -> bool:
+        """Would an instruction taken from one position to another stand inside a padding unit?"""
+        if position == to:
             return False
-        upper, lower = (to - 1, to) if to < place else (to, to + 1)
+        upper, lower = (to - 1, to) if to < position else (to, to + 1)
         return (
             upper >= 0 and lower < len(self.order) and self.glued.get(self.order[upper]) == self.order[lower]
         )
@@ -247,23 +247,23 @@ class Board:
     def reorder(self, number: int, window: list[int]) -> bool:
         """Give a block any order its dependences allow, with the smallest stalls for that order."""
         block = self.blocks[number]
-        place = {i: p for p, i in enumerate(window, block.start)}
-        if sorted(place) != sorted(self.order[block.start : block.end]) or len(window) != len(block):
+        position = {i: p for p, i in enumerate(window, block.start)}
+        if sorted(position) != sorted(self.order[block.start : block.end]) or len(window) != len(block):
             return False
         graph = self.graphs[number]
-        for i, p in place.items():
+        for i, p in position.items():
             if self.fixed[i] and p != self.position[i]:
                 return False
-            if self.glued.get(i, i) != i and place[self.glued[i]] != p + 1:
+            if self.glued.get(i, i) != i and position[self.glued[i]] != p + 1:
                 return False
-            if any(place[c] < p for c in graph.successors[i]):
+            if any(position[c] < p for c in graph.successors[i]):
                 return False
-        return self._crosses_no_pin(block, place) and self._arrange(block, window)
+        return self._crosses_no_pin(block, position) and self._arrange(block, window)
 
-    def _crosses_no_pin(self, block: Block, place: Mapping[int, int]) -> bool:
+    def _crosses_no_pin(self, block: Block, position: Mapping[int, int]) -> bool:
         """Nothing may pass a pinned instruction, whether or not they depend on each other."""
         pins = [p for p in range(block.start, block.end) if self.fixed[self.order[p]]]
-        return all(bisect(pins, self.position[i]) == bisect(pins, p) for i, p in place.items())
+        return all(bisect(pins, self.position[i]) == bisect(pins, p) for i, p in position.items())
 
     def _arrange(self, block: Block, window: list[int]) -> bool:
         times = None if self.is_opaque else self._times(block, window)
@@ -277,7 +277,7 @@ class Board:
 
     def _times(self, block: Block, window: list[int]) -> list[int] | None:
         """Issue times for an order, which may bring other scoreboards with it."""
-        if not self.gives_out(block.number):
+        if not self.reassigns(block.number):
             return self.bounds.earliest(block, window)
         found = self._reassigned[block.number].arrange(window)
         if found is None:
@@ -297,7 +297,7 @@ class Board:
         if self.is_opaque or not self.bounds.limits[i].stall <= stall <= MAX_STALL or stall == self.stall[i]:
             return False
         block = self.blocks[self.block_of[i]]
-        if self.gives_out(block.number):
+        if self.reassigns(block.number):
             return False
         delta = stall - self.stall[i]
         times = [self.time[j] + (delta if self.position[j] > self.position[i] else 0)

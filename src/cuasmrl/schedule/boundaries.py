@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cuasmrl.sass import Access, Distances, Hazard, Instruction, Order
+from cuasmrl.binary.sass import Access, Distances, Hazard, Instruction, Order
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.scoreboards import is_read_late
 

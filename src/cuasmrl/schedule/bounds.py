@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuasmrl.sass import Instruction, Pipe
+from cuasmrl.binary.sass import Instruction, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, block_length
 from cuasmrl.schedule.dependences import Graph, Originals
@@ -72,10 +72,10 @@ class Bounds:
 
     def _arrays(self, block: Block) -> Arrays:
         """The bounds of a block for compiled code; its instructions are counted from 0."""
-        places = range(block.start, block.end)
-        pipes = sorted({self.pipe[i] for i in places})
+        positions = range(block.start, block.end)
+        pipes = sorted({self.pipe[i] for i in positions})
         rows = np.zeros((len(block), Bound.WIDTH), np.int64)
-        for row, i in zip(rows, places, strict=True):
+        for row, i in zip(rows, positions, strict=True):
             limits, follower = self.limits[i], self._follower.get(i)
             row[Bound.HEAD], row[Bound.TAIL], row[Bound.STALL] = limits.head, limits.tail, limits.stall
             row[Bound.PIPE] = pipes.index(self.pipe[i])
@@ -85,8 +85,8 @@ class Bounds:
                 original = self.originals.distance(i, follower)
                 row[Bound.FOLLOWER] = follower - block.start
                 row[Bound.FOLLOWER_SPACING] = min(int(row[Bound.SPACING]), original)
-        counts = [len(self.incoming[i]) for i in places]
-        pairs = [(p - block.start, need) for i in places for p, need in self.incoming[i]]
+        counts = [len(self.incoming[i]) for i in positions]
+        pairs = [(p - block.start, need) for i in positions for p, need in self.incoming[i]]
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         distances = np.array(pairs, np.int64).reshape(-1, 2)
         return Arrays(rows, starts, distances, self._least_length(block))
@@ -148,9 +148,9 @@ class Bounds:
         """Instructions that raise what a wait near a border waits for, where that wait passes needed time."""
         held: set[int] = set()
         for block in self.blocks:
-            places = range(block.start, block.end)
-            relying = [i for i in places if i in self.originals.boundaries.waits_before]
+            positions = range(block.start, block.end)
+            relying = [i for i in positions if i in self.originals.boundaries.waits_before]
             short = self.length[block.number] < HORIZON
-            for w in places if short else places[: relying[-1] + 1 - block.start] if relying else ():
+            for w in positions if short else positions[: relying[-1] + 1 - block.start] if relying else ():
                 held |= set(self.originals.awaited.get(w, ()))
         return held

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
-from cuasmrl.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction, Order
+from cuasmrl.binary.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction, Order
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, Boundaries, cross_block_needs, is_pause, issue_times
 from cuasmrl.schedule.memory import AddressBook
@@ -242,15 +242,15 @@ def _padding_edges(graph: Graph, code: Sequence[Instruction]) -> None:
     """In front of a padded instruction the shared-memory queue keeps its order, dummies included."""
     queue = [i.index for i in code if i.declaration is not None and i.declaration.queue == "shared"]
     dummies = {i.index for i in code if i.is_dummy_load}
-    for place, dummy in enumerate(queue):
+    for position, dummy in enumerate(queue):
         if dummy not in dummies:
             continue
-        window = queue[max(0, place + 1 - _PADDED_SLOTS) : place + 1]
+        window = queue[max(0, position + 1 - _PADDED_SLOTS) : position + 1]
         for first, second in pairwise(window):
             graph.add(first, second, 0, Reason.PADDING)
-        for earlier in queue[: place + 1 - len(window)]:
+        for earlier in queue[: position + 1 - len(window)]:
             graph.add(earlier, window[0], 0, Reason.PADDING)
-        for later in queue[place + 1 :]:
+        for later in queue[position + 1 :]:
             graph.add(dummy, later, 0, Reason.PADDING)
 
 
@@ -351,7 +351,7 @@ def _queue_edges(
 ) -> None:
     """Overwrites that the queue keeps in order stay in order; what nothing explains keeps its distance.
 
-    What is outstanding from the last turn of a loop is before everything in this one, wherever it stands.
+    What is outstanding from the previous iteration is before everything in this one, wherever it stands.
     """
     unexplained = {key.index for key in unprotected(state, instruction, originals.code)}
     reads = {a.register for a in instruction.uses}

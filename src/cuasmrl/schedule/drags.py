@@ -8,7 +8,7 @@ from cuasmrl.schedule.dependences import Graph
 def dragged(
     window: Sequence[int], here: int, to: int, graph: Graph, glued: Mapping[int, int], fixed: Sequence[bool]
 ) -> list[int] | None:
-    """The order of a block after an instruction went from one place to another; None if it cannot.
+    """The order of a block after an instruction went from one position to another; None if it cannot.
 
     On its way up it takes along what it depends on, on its way down what depends on it; padding units come
     whole. All others keep their order, so if the order was legal, the new one is. Nothing passes a pinned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cuasmrl.sass import MAX_STALL
+from cuasmrl.binary.sass import MAX_STALL
 from cuasmrl.schedule.blocks import Block
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Exchanges:
         a, b = board.order[p], board.order[p + 1]
         if board.fixed[a] or board.fixed[b] or board.block_of[a] != board.block_of[b]:
             return False
-        if board.gives_out(board.block_of[a]):
+        if board.reassigns(board.block_of[a]):
             return False
         if a in board.glued or b in board.glued or b in board.graphs[board.block_of[a]].successors[a]:
             return False
@@ -104,7 +104,7 @@ class Exchanges:
         after = self._neighbour(p + 2, 1, board.bounds.pipe[a], later)
         return after is None or board.time[after] - later >= board.bounds.limits[a].spacing
 
-    def _neighbour(self, place: int, step: int, pipe: str, time: int) -> int | None:
+    def _neighbour(self, position: int, step: int, pipe: str, time: int) -> int | None:
         """The nearest instruction of a pipe in the block, looking no farther than a spacing can matter."""
         board = self.board
         order, times, pipes, number = (
@@ -113,14 +113,14 @@ class Exchanges:
             board.bounds.pipe,
             board.block_of,
         )
-        home = number[order[place - step]]
-        while 0 <= place < len(order):
-            i = order[place]
+        home = number[order[position - step]]
+        while 0 <= position < len(order):
+            i = order[position]
             if number[i] != home or abs(times[i] - time) > board.bounds.longest_spacing:
                 return None
             if pipes[i] == pipe:
                 return i
-            place += step
+            position += step
         return None
 
     def after_swap(self, a: int, b: int, p: int) -> None:
@@ -134,12 +134,12 @@ class Exchanges:
             for q, _ in board.bounds.incoming[i]:
                 self._update_slack_out(q)
                 touched.add(q)
-        places = {board.position[i] for i in touched}
-        places |= {place - 1 for place in places}
-        places |= set(self._window(p))
-        for place in places:
-            if place >= 0:
-                self._mask[place] = self._can_swap(place)
+        positions = {board.position[i] for i in touched}
+        positions |= {position - 1 for position in positions}
+        positions |= set(self._window(p))
+        for position in positions:
+            if position >= 0:
+                self._mask[position] = self._can_swap(position)
 
     def _window(self, p: int) -> Iterator[int]:
         """Positions whose pipe spacing the pair at p can influence."""
@@ -149,7 +149,9 @@ class Exchanges:
         # A neighbour's own exchange shifts it by up to a stall count.
         reach = board.bounds.longest_spacing + 2 * MAX_STALL
         for step in (-1, 1):
-            place = p
-            while block.start <= place < block.end and abs(board.time[board.order[place]] - now) <= reach:
-                yield place
-                place += step
+            position = p
+            while (
+                block.start <= position < block.end and abs(board.time[board.order[position]] - now) <= reach
+            ):
+                yield position
+                position += step

@@ -3,9 +3,9 @@
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from cuasmrl.cubin import WORD_BYTES
+from cuasmrl.binary.cubin import WORD_BYTES
+from cuasmrl.binary.sass import Control, Listing, without_control
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Control, Listing, without_control
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.schedule import Schedule
 
@@ -25,19 +25,19 @@ def schedule_of(listing: Listing, words: Sequence[bytes], source: str = "the can
         waiting: dict[bytes, deque[int]] = defaultdict(deque)
         for i in range(block.start, block.end):
             waiting[without_control(code[i].word)].append(i)
-        for place in range(block.start, block.end):
-            left = waiting[without_control(words[place])]
+        for position in range(block.start, block.end):
+            left = waiting[without_control(words[position])]
             if not left:
-                raise CuasmrlError(_stranger(listing, block, words, place, where))
+                raise CuasmrlError(_stranger(listing, block, words, position, where))
             order.append(left.popleft())
     controls = dict(zip(order, map(Control.decode, words), strict=True))
     return Schedule(listing, tuple(order), tuple(controls[i] for i in range(len(code))))
 
 
-def _stranger(listing: Listing, block: Block, words: Sequence[bytes], place: int, where: str) -> str:
+def _stranger(listing: Listing, block: Block, words: Sequence[bytes], position: int, where: str) -> str:
     """The sentence about a word that has no counterpart left in its block."""
-    bare = without_control(words[place])
-    at = f"{where}: the word at {WORD_BYTES * place:#06x}"
+    bare = without_control(words[position])
+    at = f"{where}: the word at {WORD_BYTES * position:#06x}"
     same = [i for i in listing.instructions if without_control(i.word) == bare]
     span = f"{WORD_BYTES * block.start:#06x} to {WORD_BYTES * (block.end - 1):#06x}"
     if not same:

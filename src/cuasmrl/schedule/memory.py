@@ -1,6 +1,6 @@
 """Which memory accesses must keep their order."""
 
-from cuasmrl.sass import Instruction, Kind, Operand, Order, Space
+from cuasmrl.binary.sass import Instruction, Kind, Operand, Order, Space
 
 _Base = tuple[tuple[tuple[int, int], ...], tuple[tuple[str, ...], ...]]
 """The registers of an address, each with the instruction that last wrote it, and how they are scaled."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import ANY, Access, Hazard, Instruction, Listing, Order, Row, disassemble, file_of
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import ANY, Access, Hazard, Instruction, Listing, Order, Row, disassemble, file_of
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.scoreboards import is_read_late
 

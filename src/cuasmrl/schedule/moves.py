@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cuasmrl.sass import MAX_STALL
+from cuasmrl.binary.sass import MAX_STALL
 from cuasmrl.schedule.board import Board
 
 

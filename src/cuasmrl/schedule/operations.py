@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cuasmrl.sass import BARRIERS, Instruction, Order, Pipe
+from cuasmrl.binary.sass import BARRIERS, Instruction, Order, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, block_length
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_loose_graph
@@ -48,11 +48,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What has to be announced in a block whose scoreboards may be given out anew."""
+    """What has to be announced in a block whose scoreboards may be reassigned."""
 
     operations: tuple[Operation, ...]
     boards: frozenset[int]
-    """Scoreboards that may be given out."""
+    """Scoreboards that may be reassigned."""
     frozen: frozenset[int]
     """Instructions that keep their scoreboards, because somebody counts on them for more than registers."""
     kept_waits: Mapping[int, int]

@@ -1,6 +1,6 @@
 """What must stay where it is, for reasons that no dependence shows."""
 
-from cuasmrl.sass import Instruction
+from cuasmrl.binary.sass import Instruction
 from cuasmrl.schedule.blocks import Block
 
 

@@ -33,7 +33,7 @@ class Neighbours:
         return Neighbours(before, before_starts, behind, behind_starts, np.array(list(fixed), bool))
 
     def reaches(self, order: Int) -> tuple[Int, Int]:
-        """First and last place of each instruction, places counted from the block's first."""
+        """First and last position of each instruction, positions counted from the block's first."""
         low, high = np.empty_like(order), np.empty_like(order)
         _reaches(
             order, self.before, self.before_starts, self.behind, self.behind_starts, self.fixed, low, high
@@ -53,9 +53,9 @@ def _reaches(
     fixed: npt.NDArray[np.bool_], low: Int, high: Int,
 ) -> None:  # fmt: skip
     n = len(order)
-    place = np.empty(n, np.int64)
+    position = np.empty(n, np.int64)
     for p in range(n):
-        place[order[p]] = p
+        position[order[p]] = p
     wall = 0
     for p in range(n):
         i = order[p]
@@ -65,7 +65,7 @@ def _reaches(
             continue
         first = wall
         for k in range(before_starts[i], before_starts[i + 1]):
-            first = max(first, place[before[k]] + 1)
+            first = max(first, position[before[k]] + 1)
         low[i] = first
     wall = n - 1
     for p in range(n - 1, -1, -1):
@@ -76,5 +76,5 @@ def _reaches(
             continue
         last = wall
         for k in range(behind_starts[i], behind_starts[i + 1]):
-            last = min(last, place[behind[k]] - 1)
+            last = min(last, position[behind[k]] - 1)
         high[i] = last

@@ -1,4 +1,4 @@
-"""Orders of a block that the compiler's scoreboards do not allow: there they are given out anew."""
+"""Orders of a block that the compiler's scoreboards do not allow: there they are reassigned."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cuasmrl.schedule.slots import Slots
 
 
 class Arranged(NamedTuple):
-    """An order with what goes with it; lists by instruction of the block, not by place."""
+    """An order with what goes with it; lists by instruction of the block, not by position."""
 
     times: list[int]
-    """Issue times by place, then the block's end."""
+    """Issue times by position, then the block's end."""
     write_barriers: list[int | None]
     read_barriers: list[int | None]
     waits: list[int]
@@ -55,8 +55,8 @@ class Reassignment:
         if traffic is None:
             return None
         slots = Slots(block, traffic, originals)
-        places = range(block.start, block.end)
-        if slots.assign(places, [*(originals.times[i] for i in places), 0]) is None:
+        positions = range(block.start, block.end)
+        if slots.assign(positions, [*(originals.times[i] for i in positions), 0]) is None:
             return None
         return Reassignment(block, kept, traffic.graph, slots, bounds)
 
@@ -77,6 +77,6 @@ class Reassignment:
 
     def _keeps(self, window: Sequence[int]) -> bool:
         """Are all dependences met that come with the compiler's scoreboards?"""
-        place = np.empty(len(window), np.int64)
-        place[np.array(window, np.int64) - self.block.start] = np.arange(len(window))
-        return bool((place[self._pairs[:, 0]] < place[self._pairs[:, 1]]).all())
+        position = np.empty(len(window), np.int64)
+        position[np.array(window, np.int64) - self.block.start] = np.arange(len(window))
+        return bool((position[self._pairs[:, 0]] < position[self._pairs[:, 1]]).all())

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuasmrl.binary.sass import MAX_STALL
 from cuasmrl.compiled import compiled
-from cuasmrl.sass import MAX_STALL
 
 Int: TypeAlias = npt.NDArray[np.int64]
 

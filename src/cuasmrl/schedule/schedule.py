@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from cuasmrl.cubin import WORD_BYTES, Cubin
+from cuasmrl.binary.cubin import WORD_BYTES, Cubin
+from cuasmrl.binary.sass import Control, Listing
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Control, Listing
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Schedule:
         """The listing in this order: what disassembling the new words would give, but for `.reuse` marks."""
         code = self.listing.instructions
         instructions = tuple(
-            replace(code[i], index=place, word=word, control=self.controls[i])
-            for place, (i, word) in enumerate(zip(self.order, self.words, strict=True))
+            replace(code[i], index=position, word=word, control=self.controls[i])
+            for position, (i, word) in enumerate(zip(self.order, self.words, strict=True))
         )
         return Listing(replace(self.listing.kernel, words=self.words), instructions)
 

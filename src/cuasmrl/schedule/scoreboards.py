@@ -10,7 +10,7 @@ are read at issue, the latter except by engines that run beside the warp.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuasmrl.sass import BARRIERS, GUARD, Control, File, Instruction, Pipe, file_of
+from cuasmrl.binary.sass import BARRIERS, GUARD, Control, File, Instruction, Pipe, file_of
 from cuasmrl.schedule.blocks import Block
 
 

@@ -1,4 +1,4 @@
-"""Scoreboards given out anew for every order of a block.
+"""Scoreboards assigned anew for every order of a block.
 
 Every operation that somebody waits for gets a scoreboard when it starts, and whoever touches its registers
 first waits for that one. A wait is for zero, so it also waits for whatever else has raised the scoreboard by
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuasmrl.binary.sass import BARRIERS, Pipe
 from cuasmrl.compiled import compiled
-from cuasmrl.sass import BARRIERS, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.dependences import Originals
 from cuasmrl.schedule.operations import Traffic
@@ -67,14 +67,14 @@ class Announcements(NamedTuple):
     """Operations that an instruction has to find over, lists laid end to end."""
     needed_starts: Int
     boards: Int
-    """Those that may be given out."""
+    """Those that may be reassigned."""
 
 
 class Play(NamedTuple):
     """A block in one order, as far as it has been gone through."""
 
     order: Int
-    place: Int
+    position: Int
     times: Int
     ends: Int
     """Of each operation: when somebody first needs it to be over."""
@@ -163,13 +163,13 @@ def _assign(
     n, operations = len(order), len(signs)
     ends = np.full(operations, _NEVER, np.int64)
     begun = np.full(operations, -_NEVER, np.int64)
-    place = np.empty(n, np.int64)
+    position = np.empty(n, np.int64)
     for p in range(n):
-        place[order[p]] = p
+        position[order[p]] = p
         for d in range(needed_starts[order[p]], needed_starts[order[p] + 1]):
             ends[needed[d]] = min(ends[needed[d]], times[p])
     is_under_way = (signs[:, Sign.STARTER] < 0).astype(np.int64)
-    play = Play(order, place, times, ends, begun, signs[:, Sign.BOARD].copy(), is_under_way)
+    play = Play(order, position, times, ends, begun, signs[:, Sign.BOARD].copy(), is_under_way)
     seen_at = np.zeros(BARRIERS, np.int64)
     raised = np.zeros(BARRIERS, np.int64)
     for p in range(n):
@@ -237,7 +237,7 @@ def _is_over_with(o: int, a: int, play: Play, signs: Int) -> bool:
     first, later = signs[o, Sign.STARTER], signs[a, Sign.STARTER]
     if later < 0:
         return False
-    if first >= 0 and play.place[first] >= play.place[later]:
+    if first >= 0 and play.position[first] >= play.position[later]:
         return bool(first == later and not signs[o, Sign.IS_RESULT])
     same_queue = signs[o, Sign.QUEUE] > 0 and signs[o, Sign.QUEUE] == signs[a, Sign.QUEUE]
     if signs[o, Sign.IS_RESULT]:
@@ -253,9 +253,9 @@ def _announcer(o: int, play: Play, signs: Int) -> int:
         return best
     for a in range(len(signs)):
         if play.is_under_way[a] and play.board_of[a] >= 0 and _is_over_with(o, a, play, signs):
-            place = play.place[signs[a, Sign.STARTER]]
-            if place < first:
-                best, first = int(play.board_of[a]), place
+            position = play.position[signs[a, Sign.STARTER]]
+            if position < first:
+                best, first = int(play.board_of[a]), position
     return best
 
 
@@ -264,7 +264,7 @@ def _cheapest(o: int, time: int, habit: int, play: Play, traits: Int, signs: Int
     """The scoreboard with which an operation delays others, and is delayed, least; -1 to rely on the next."""
     i, end, queue = signs[o, Sign.STARTER], play.ends[o], signs[o, Sign.QUEUE]
     cost = np.zeros(BARRIERS, np.int64)
-    for p in range(play.place[i] + 1, len(play.order)):
+    for p in range(play.position[i] + 1, len(play.order)):
         at, j = play.times[p], play.order[p]
         if at >= end:
             break
@@ -297,7 +297,7 @@ def _cheapest(o: int, time: int, habit: int, play: Play, traits: Int, signs: Int
 def _reliance(o: int, play: Play, traits: Int, signs: Int) -> int:
     """What it costs to go without a scoreboard: the next one that ends only after it has to be waited for."""
     i, end = signs[o, Sign.STARTER], play.ends[o]
-    for p in range(play.place[i] + 1, len(play.order)):
+    for p in range(play.position[i] + 1, len(play.order)):
         if play.times[p] + _SEEN > end:
             break
         j = play.order[p]

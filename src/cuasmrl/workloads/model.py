@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.launch import Argument, Launch
+from cuasmrl.gpu.launches.launch import Argument, Launch
 from cuasmrl.workloads.chips import unknown_chip
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Control
 from cuasmrl.checker import Refusal, Rule
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import Control
 from tests.checker.subjects import Subject
 
 Named = Callable[[Refusal], bool]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import without_control
 from cuasmrl.checker import Rule
-from cuasmrl.cubin import Cubin
-from cuasmrl.sass import without_control
 from tests.checker.plants.base import Plant, Site, consumer, either, kind
 from tests.checker.subjects import Subject
 

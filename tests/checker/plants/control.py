@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from cuasmrl.binary.sass import Control, Instruction
 from cuasmrl.checker import Rule
-from cuasmrl.sass import Control, Instruction
 from tests.checker.plants.base import Plant, Site, consumer, edit, kind
 from tests.checker.subjects import Subject
 

@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from cuasmrl.binary.sass import Order, Space
 from cuasmrl.checker import Rule
-from cuasmrl.sass import Order, Space
 from tests.checker.plants.base import Plant, Site, both, either, kind, move
 from tests.checker.subjects import Subject
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from cuasmrl.binary.sass import ADDRESS, DESCRIPTOR, GUARD, File, Hazard, file_of, name_of
 from cuasmrl.checker import Refusal, Rule
-from cuasmrl.sass import ADDRESS, DESCRIPTOR, GUARD, File, Hazard, file_of, name_of
 from tests.checker.plants.base import Named, Site, both, kind, move
 from tests.checker.subjects import Pair, Subject
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
+from cuasmrl.binary.sass import BARRIERS, Hazard, Order, Pipe
 from cuasmrl.checker import Rule
-from cuasmrl.sass import BARRIERS, Hazard, Order, Pipe
 from tests.checker.plants.base import Site, consumer, edit, either, kind, move, producer
 from tests.checker.subjects import Subject
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
+from cuasmrl.binary.sass import GUARD, File, Hazard, Order, Pipe, file_of
 from cuasmrl.checker import Refusal, Rule
-from cuasmrl.sass import GUARD, File, Hazard, Order, Pipe, file_of
 from tests.checker.plants.base import Named, Plant, Site, kind, move
 from tests.checker.subjects import Pair, Subject
 

@@ -6,9 +6,9 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Listing, disassemble
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import Listing, disassemble
 from cuasmrl.workloads import cache, cuda_compiler
 from cuasmrl.workloads.model import BuiltKernel
 

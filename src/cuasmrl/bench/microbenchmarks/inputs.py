@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.launch import Argument
+from cuasmrl.gpu.launches.launch import Argument
 
 _ROUNDS = 512
 _SMALL_RING = 32

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cuasmrl.bench.streams import parse_line
-from cuasmrl.cubin import Cubin
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import MAX_STALL, Control, Instruction, Listing, disassemble_kernel
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.sass import MAX_STALL, Control, Instruction, Listing, disassemble_kernel
 from cuasmrl.schedule import Schedule
 
 _BARE = Control(stall=1, yield_=False, write_barrier=None, read_barrier=None, wait_mask=0, reuse=0)
@@ -49,13 +49,13 @@ def watched(listing: Listing, opcode: str) -> int:
 
 def _watch(listing: Listing, opcode: str, control: Control) -> Listing:
     """The instruction finds the memory queue empty, and the next one waits for nothing but it."""
-    place = watched(listing, opcode)
+    position = watched(listing, opcode)
     return _controlled(
         listing,
         {
-            place - 1: replace(_BARE, stall=MAX_STALL, yield_=True),
-            place: control,
-            place + 1: replace(_BARE, wait_mask=1 << _BOARD),
+            position - 1: replace(_BARE, stall=MAX_STALL, yield_=True),
+            position: control,
+            position + 1: replace(_BARE, wait_mask=1 << _BOARD),
         },
     )
 
@@ -107,8 +107,8 @@ def _renamed(wanted: str, listing: Listing) -> bytes:
     registers = [int(n) for n in _REGISTER.findall(wanted)]
     if _REGISTER.sub("R", _plain(donor)) != _REGISTER.sub("R", wanted):
         raise CuasmrlError(f"{wanted!r} cannot be made from {donor.text!r}.")
-    for place, register in zip(_FIELDS, registers, strict=False):
-        bits = bits & ~(0xFF << place) | register << place
+    for position, register in zip(_FIELDS, registers, strict=False):
+        bits = bits & ~(0xFF << position) | register << position
     return bits.to_bytes(16, "little")
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from cuasmrl.bench.microbenchmarks.experiment import Experiment
 from cuasmrl.bench.microbenchmarks.patches import watched
 from cuasmrl.bench.microbenchmarks.timeline import Timeline, run
-from cuasmrl.chips import chip as chip_named
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import chip as chip_named
 
 _FIRST_LOAD = 2
 """What Huerta et al. call the cycle of the first load."""
@@ -72,7 +72,9 @@ def _loads(timeline: Timeline, warp: int) -> list[int]:
     """When a warp issues the loads behind the barrier, the first at 0."""
     code = timeline.listing.instructions
     barrier = watched(timeline.listing, "BAR")
-    cycles = [c for c, place in timeline.issues(warp) if code[place].opcode == "LDG" and place > barrier]
+    cycles = [
+        c for c, position in timeline.issues(warp) if code[position].opcode == "LDG" and position > barrier
+    ]
     return [cycle - cycles[0] for cycle in cycles]
 
 
@@ -84,6 +86,6 @@ def _between_clocks(timeline: Timeline) -> list[int]:
 
 def _behind(timeline: Timeline, opcode: str) -> int:
     """From the watched instruction to the next one."""
-    place = watched(timeline.listing, opcode)
+    position = watched(timeline.listing, opcode)
     cycles = {p: cycle for cycle, p in timeline.issues(0)}
-    return cycles[place + 1] - cycles[place]
+    return cycles[position + 1] - cycles[position]

@@ -16,15 +16,15 @@ from cuasmrl.bench.microbenchmarks.cubins import cubin_of, listings_of
 from cuasmrl.bench.microbenchmarks.experiment import Experiment, Launched
 from cuasmrl.bench.microbenchmarks.inputs import inputs_of
 from cuasmrl.bench.microbenchmarks.patches import patched
-from cuasmrl.chips import Chip
-from cuasmrl.emulator import Emulator, Trace
-from cuasmrl.launch import Launch
-from cuasmrl.sass import Instruction, Listing
-from cuasmrl.sass.instruction import parse_instruction
+from cuasmrl.binary.sass import Instruction, Listing
+from cuasmrl.binary.sass.instruction import parse_instruction
+from cuasmrl.gpu.chips import Chip
+from cuasmrl.gpu.emulator import Emulator, Trace
+from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.timing import Model, load_parameters
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.records import Note
 from cuasmrl.schedule import Schedule, control_flow
-from cuasmrl.timing import Model, load_parameters
-from cuasmrl.timing.code import Int
-from cuasmrl.timing.records import Note
 
 _CLOCK = "SR_CLOCKLO"
 IDLE = {"l2_jitter": 0.0}
@@ -40,14 +40,14 @@ class Timeline:
     log: Int
 
     def issues(self, warp: int) -> list[tuple[int, int]]:
-        """Cycle and place of every issue of a warp."""
+        """Cycle and position of every issue of a warp."""
         mine = self.log[self.log[:, Note.WARP] == warp]
-        return [(int(row[Note.CYCLE]), int(row[Note.PLACE])) for row in mine]
+        return [(int(row[Note.CYCLE]), int(row[Note.POSITION])) for row in mine]
 
     def clocks(self, warp: int) -> list[int]:
         """Cycles in which a warp reads the clock."""
         code = self.listing.instructions
-        return [cycle for cycle, place in self.issues(warp) if _CLOCK in code[place].text]
+        return [cycle for cycle, position in self.issues(warp) if _CLOCK in code[position].text]
 
 
 def run(experiment: Experiment, chip: Chip) -> Timeline:

@@ -1,0 +1,1 @@
+"""What a compiler made: the container and its instructions."""

@@ -1,7 +1,0 @@
-"""Why one schedule of a kernel is faster than another, in the model: by reason and by instruction."""
-
-from cuasmrl.comparison.changes import Comparison, InstructionChange, ReasonChange, Timed
-from cuasmrl.comparison.compare import compare
-from cuasmrl.comparison.table import print_comparison
-
-__all__ = ["Comparison", "InstructionChange", "ReasonChange", "Timed", "compare", "print_comparison"]

@@ -1,0 +1,81 @@
+"""The store: can it be read and written, and what is in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from cuasmrl.deploy.doctor.findings import Finding, Level
+from cuasmrl.deploy.store import EMPTY, Store
+from cuasmrl.errors import CuasmrlError
+
+TOPIC = "store"
+_MOST_EXAMINED = 200
+_LITTLE_SPACE = 50 << 20
+
+
+def examine(store: Store) -> Iterator[Finding]:
+    yield _place(Path(store.root))
+    try:
+        epoch, keys, waiting = store.epoch, store.keys(), store.recorded()
+    except CuasmrlError as error:
+        yield Finding(TOPIC, "content", Level.ACTION, str(error), "until then compilers work without it")
+        return
+    if epoch == EMPTY and not keys:
+        yield Finding(
+            TOPIC, "content", Level.NOTE, "empty: every program compiles as without cuasmrl",
+            "put something in with `cuasmrl optimize --store`",
+        )  # fmt: skip
+    else:
+        yield from _entries(store, keys, epoch)
+    if waiting:
+        yield Finding(
+            TOPIC, "recorded", Level.NOTE, f"{len(waiting)} kernels wait to be optimised",
+            "cuasmrl optimize --recorded",
+        )  # fmt: skip
+    aside = len([path for path in Path(store.root, "corrupt").glob("*") if path.suffix != ".reason"])
+    if aside:
+        yield Finding(
+            TOPIC, "damaged", Level.ACTION, f"{aside} damaged entries were set aside in {store.root}/corrupt",
+            "read the .reason beside each, optimise those kernels again, and delete the folder",
+        )  # fmt: skip
+
+
+def _place(root: Path) -> Finding:
+    there = next(place for place in (root, *root.parents) if place.exists())
+    if not os.access(there, os.R_OK | os.X_OK) or not there.is_dir():
+        return Finding(
+            TOPIC, "place", Level.ACTION, f"{root} cannot be read", "set CUASMRL_STORE to a folder that can"
+        )
+    if not os.access(there, os.W_OK):
+        return Finding(
+            TOPIC, "place", Level.NOTE, f"{root} can be read, but not written",
+            "results are used; to add some set CUASMRL_STORE to another place",
+        )  # fmt: skip
+    free = shutil.disk_usage(there).free
+    if free < _LITTLE_SPACE:
+        return Finding(
+            TOPIC, "place", Level.ACTION, f"{root} has only {free >> 20} MB left", "free some space"
+        )
+    return Finding(TOPIC, "place", Level.OK, f"{root}, readable and writable")
+
+
+def _entries(store: Store, keys: list[str], epoch: str) -> Iterator[Finding]:
+    problems: Counter[str] = Counter()
+    for key in keys[:_MOST_EXAMINED]:
+        try:
+            store.examined(key)
+        except CuasmrlError as error:
+            problems[str(error)] += 1
+    some = f" (the first {_MOST_EXAMINED} examined)" if len(keys) > _MOST_EXAMINED else ""
+    usable = len(keys) - sum(problems.values())
+    yield Finding(
+        TOPIC, "content", Level.OK, f"{usable} of {len(keys)} entries can be used{some}, epoch {epoch}"
+    )
+    for why, count in problems.most_common():
+        yield Finding(
+            TOPIC, "content", Level.ACTION, f"{count} cannot be used: {why}", "run `cuasmrl store verify`"
+        )

@@ -1,7 +1,0 @@
-"""What times schedules: the virtual GPU, or a real one behind the same interface."""
-
-from cuasmrl.devices.device import CandidateError, Profile, Timer
-from cuasmrl.devices.opening import chip_of_device, open_timer
-from cuasmrl.devices.virtual import VirtualTimer
-
-__all__ = ["CandidateError", "Profile", "Timer", "VirtualTimer", "chip_of_device", "open_timer"]

@@ -1,0 +1,1 @@
+"""Why a schedule is faster, in words and pictures."""

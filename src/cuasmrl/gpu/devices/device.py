@@ -1,0 +1,62 @@
+"""The interface of a device: something that times schedules of one kernel under one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.timing.uncertainty import Gain
+from cuasmrl.schedule import Schedule
+
+Float: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Where the time of a schedule went, by position; a device that cannot look inside leaves all at zero."""
+
+    executions: Float
+    """How often a position was executed, by all warps together."""
+    waits: Float
+    """Cycles that warps waited at a position, a column per `timing.Reason`."""
+
+    @staticmethod
+    def unknown(positions: int, reasons: int) -> Profile:
+        return Profile(np.zeros(positions), np.zeros((positions, reasons)))
+
+
+class CandidateError(CuasmrlError):
+    """A schedule that the device could not time: it is refused, faults, hangs or computes something else."""
+
+
+class Timer(Protocol):
+    """Times schedules of one kernel."""
+
+    @property
+    def device(self) -> str:
+        """Such as `virtual:a100`."""
+
+    @property
+    def unit(self) -> str:
+        """What `time` gives."""
+
+    def time(self, schedule: Schedule) -> float:
+        """How long a schedule takes, for comparison with others while searching; may raise CandidateError."""
+
+    def profile(self, schedule: Schedule) -> Profile:
+        """Where that time went."""
+
+    @property
+    def finalists(self) -> int:
+        """Schedules of a game that are worth picking from: more where one time says little."""
+
+    def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
+        """The best of several under other conditions than those of the search, and other than `confirm`'s."""
+
+    def confirm(self, old: Schedule, new: Schedule) -> Gain:
+        """How much faster the new one is under conditions that no search has seen."""

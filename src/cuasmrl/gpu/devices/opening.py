@@ -1,0 +1,38 @@
+"""Devices by name: `virtual:CHIP` is the SM model, `cuda:N` a GPU of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import Chip, chip, chip_of_arch
+from cuasmrl.gpu.devices.cuda import CudaTimer, find
+from cuasmrl.gpu.devices.device import Timer
+from cuasmrl.gpu.devices.virtual import VirtualTimer
+from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.traced import TracedKernel
+
+_VIRTUAL, _CUDA = "virtual", "cuda"
+
+
+def chip_of_device(device: str) -> Chip:
+    """The chip that a device is; for a GPU the one that stands for its architecture."""
+    kind, name = _parts(device)
+    return chip(name) if kind == _VIRTUAL else chip_of_arch(find(int(name)).arch)
+
+
+def open_timer(device: str, kernel: TracedKernel, launch: Callable[[], Launch]) -> Timer:
+    """What times schedules of this kernel; `launch` makes the one that was traced, for a GPU to run it."""
+    kind, name = _parts(device)
+    if kind == _CUDA:
+        return CudaTimer(kernel, int(name), launch())
+    if chip(name) != kernel.chip:
+        raise CuasmrlError(f"the kernel was traced for {kernel.chip.key}, so {device} cannot time it")
+    return VirtualTimer(kernel)
+
+
+def _parts(device: str) -> tuple[str, str]:
+    kind, _, name = device.partition(":")
+    if (kind == _VIRTUAL and name) or (kind == _CUDA and name.isdecimal()):
+        return kind, name
+    raise CuasmrlError(f"there is no device {device!r}; write virtual:a100 (or another chip) or cuda:0")

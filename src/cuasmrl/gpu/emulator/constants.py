@@ -1,0 +1,107 @@
+"""Constant banks: launch dimensions and parameters in bank 0, compiler and user constants in the others."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cuasmrl.binary.cubin import Cubin, Kernel
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.emulator.faults import UnsupportedError
+from cuasmrl.gpu.emulator.values import Value, constant
+from cuasmrl.gpu.launches.launch import Launch
+
+_BANKS = 16
+_ADDRESSES = 4
+"""The bank in which the loader puts the addresses of variables and functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the driver puts what a kernel has not declared itself; offsets in bank 0.
+
+    Seen in the code that ptxas emits for each ABI: block dimensions where blockDim is read, and so on.
+    """
+
+    block: int
+    grid: int
+    stack: int
+    """The top of a thread's local memory, the first value of R1."""
+    descriptor: int
+    """Eight bytes that every global access carries along; they do not change the address."""
+
+    def known(self) -> set[int]:
+        words = {base + 4 * i for base in (self.block, self.grid) for i in range(3)}
+        return words | {self.stack, self.descriptor, self.descriptor + 4}
+
+
+# By the start of the parameter area, which each ABI has in another place.
+_LAYOUTS = {
+    0x160: Layout(block=0x0, grid=0xC, stack=0x28, descriptor=0x118),
+    0x210: Layout(block=0x0, grid=0xC, stack=0x28, descriptor=0x208),
+    0x380: Layout(block=0x360, grid=0x370, stack=0x37C, descriptor=0x358),
+}
+
+
+def layout_of(kernel: Kernel) -> Layout:
+    """The driver's part of bank 0 for this kernel; without parameters its chip decides."""
+    base = kernel.parameter_base or (0x160 if kernel.arch < 90 else 0x210 if kernel.arch < 100 else 0x380)
+    if base not in _LAYOUTS:
+        raise CuasmrlError(f"Kernel {kernel.name} has its parameters at {base:#x}, a layout not known here.")
+    return _LAYOUTS[base]
+
+
+def check_offset(kernel: Kernel, bank: int, offset: int) -> None:
+    """Refuse a read of what only the driver knows: its part of bank 0, and where variables lie."""
+    if bank == 0 and offset < kernel.parameter_base and offset not in layout_of(kernel).known():
+        raise UnsupportedError(f"c[0x0][{offset:#x}] is set by the driver in a way not known here")
+    if bank == _ADDRESSES:
+        raise UnsupportedError("takes the address of a __device__ variable or function")
+
+
+@dataclass(slots=True)
+class Constants:
+    """The banks of one launch."""
+
+    banks: dict[int, bytes]
+    _words: dict[tuple[int, int], Value] = field(default_factory=dict)
+
+    def word(self, bank: int, offset: int) -> Value:
+        key = (bank, offset)
+        if key not in self._words:
+            data = self.banks.get(bank, b"")[offset : offset + 4] if offset >= 0 else b""
+            if len(data) < 4:
+                raise ValueError(f"reads c[{bank:#x}][{offset:#x}], beyond the end of the bank")
+            self._words[key] = constant(int.from_bytes(data, "little"))
+        return self._words[key]
+
+    def bank(self, number: int) -> np.ndarray:
+        return np.frombuffer(self.banks.get(number, b""), np.uint8)
+
+
+def read_banks(cubin: Cubin, kernel: Kernel) -> dict[int, bytes]:
+    """What the cubin itself puts into banks 1 and up."""
+    banks = {}
+    for number in range(1, _BANKS):
+        for name in (f".nv.constant{number}.{kernel.name}", f".nv.constant{number}"):
+            section = cubin.section(name)
+            if section is not None and section.size:
+                banks[number] = cubin.bytes_of(section)
+                break
+    return banks
+
+
+def launch_bank(kernel: Kernel, launch: Launch, stack_top: int, parameters: bytes) -> bytes:
+    """Bank 0 of one launch."""
+    layout = layout_of(kernel)
+    size = max(kernel.parameter_base + len(parameters), 0x380 + 4)
+    bank = bytearray(-(-size // 16) * 16)
+
+    def put(offset: int, *numbers: int) -> None:
+        for i, number in enumerate(numbers):
+            bank[offset + 4 * i : offset + 4 * i + 4] = (number & 0xFFFF_FFFF).to_bytes(4, "little")
+
+    put(layout.block, *launch.block)
+    put(layout.grid, *launch.grid)
+    put(layout.stack, stack_top)
+    bank[kernel.parameter_base : kernel.parameter_base + len(parameters)] = parameters
+    return bytes(bank)

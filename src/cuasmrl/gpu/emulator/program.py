@@ -1,0 +1,158 @@
+"""A kernel made ready to execute: segments of steps, or a refusal that lists what is not supported."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cuasmrl.binary.sass import Instruction, Kind, Listing
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.emulator.constants import check_offset
+from cuasmrl.gpu.emulator.control import Transfer, fall_through, is_transfer, transfer_of
+from cuasmrl.gpu.emulator.faults import UnsupportedError
+from cuasmrl.gpu.emulator.forms import Form, ReadMask, Step, mask_reader
+from cuasmrl.gpu.emulator.semantics import step_of
+from cuasmrl.gpu.emulator.semantics.copies import land
+from cuasmrl.gpu.emulator.warps import Warps
+from cuasmrl.schedule import control_flow
+
+if TYPE_CHECKING:
+    from cuasmrl.gpu.emulator.machine import Machine
+
+_NAMED_IN_A_REFUSAL = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Instructions that a group of threads executes without looking around."""
+
+    start: int
+    end: int
+    steps: tuple[tuple[int, Step], ...]
+    """Index of the instruction, and what it does; those without effect are left out."""
+    transfer: Transfer
+    block: int
+    """Number of the basic block these instructions belong to."""
+    begins_block: bool
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Program:
+    listing: Listing
+    segments: dict[int, Segment]
+    """By the index of their first instruction."""
+
+
+def load_program(listing: Listing) -> Program:
+    """Bind every instruction to its semantics; raises with a list of those that have none."""
+    builder = _Builder(listing)
+    segments = builder.segments()
+    if builder.refused:
+        kernel = listing.kernel
+        named = [f"{i.text} at {i.address:#06x} ({why})" for i, why in builder.refused[:_NAMED_IN_A_REFUSAL]]
+        more = len(builder.refused) - len(named)
+        raise CuasmrlError(
+            f"Kernel {kernel.name} for sm_{kernel.arch} cannot be emulated; {len(builder.refused)} of its "
+            f"instructions are not supported: {'; '.join(named)}{f'; and {more} more' if more else ''}."
+        )
+    return Program(listing, segments)
+
+
+class _Builder:
+    def __init__(self, listing: Listing) -> None:
+        self.listing = listing
+        self.instructions = listing.instructions
+        self.labels = {name: offset for offset, name in listing.kernel.entry_points}
+        self.refused: list[tuple[Instruction, str]] = []
+        self.copy_scoreboards = {
+            i.control.write_barrier
+            for i in self.instructions
+            if i.opcode == "LDGDEPBAR" and i.control.write_barrier is not None
+        }
+
+    def segments(self) -> dict[int, Segment]:
+        blocks = [block.start for block in control_flow(self.listing)]
+        starts = sorted(
+            {
+                *blocks,
+                *(i.index + 1 for i in self.instructions[:-1] if is_transfer(i.opcode)),
+            }
+        )
+        ends = [*starts[1:], len(self.instructions)]
+        return {start: self._segment(start, end, blocks) for start, end in zip(starts, ends, strict=True)}
+
+    def _segment(self, start: int, end: int, blocks: list[int]) -> Segment:
+        *inner, last = self.instructions[start:end]
+        transfer = fall_through(end)
+        if is_transfer(last.opcode) and not last.never_executes:
+            transfer = self._transfer(last, end)
+        elif not is_transfer(last.opcode):
+            inner.append(last)
+        steps = [(i.index, step) for i in inner if (step := self._step(i)) is not None]
+        block = bisect_right(blocks, start) - 1
+        return Segment(start, end, tuple(steps), transfer, block, begins_block=blocks[block] == start)
+
+    def _transfer(self, instruction: Instruction, end: int) -> Transfer:
+        try:
+            transfer = transfer_of(Form(instruction, self.labels))
+        except UnsupportedError as error:
+            self.refused.append((instruction, str(error)))
+            return fall_through(end)
+        waits = self._waits_for_copies(instruction)
+        return transfer if waits is None else after(waits, transfer)
+
+    def _step(self, instruction: Instruction) -> Step | None:
+        waits = self._waits_for_copies(instruction)
+        if instruction.never_executes or instruction.opcode in ("NOP", "YIELD"):
+            return waits
+        depbar = instruction.depbar
+        if depbar is not None and depbar[0] not in self.copy_scoreboards:
+            return waits
+        try:
+            for operand in instruction.operands:
+                if operand.kind is Kind.CONSTANT and operand.bank is not None and operand.register is None:
+                    check_offset(self.listing.kernel, operand.bank, operand.offset)
+            step = step_of(Form(instruction, self.labels))
+            if instruction.guard is not None and instruction.is_conditional:
+                step = guarded(mask_reader(instruction.guard), step)
+        except UnsupportedError as error:
+            self.refused.append((instruction, str(error)))
+            return None
+        return step if waits is None else in_order(waits, step)
+
+    def _waits_for_copies(self, instruction: Instruction) -> Step | None:
+        """An instruction that waits for the scoreboard of copies waits for all of them."""
+        if any(instruction.control.wait_mask >> board & 1 for board in self.copy_scoreboards):
+            return lambda w: land(w, 0)
+        return None
+
+
+def guarded(condition: ReadMask, step: Step) -> Step:
+    """Execute a step only where the guard holds."""
+
+    def run(w: Warps) -> None:
+        chosen = w.where(condition(w))
+        if chosen is not None:
+            step(chosen)
+
+    return run
+
+
+def in_order(first: Step, second: Step) -> Step:
+    def run(w: Warps) -> None:
+        first(w)
+        second(w)
+
+    return run
+
+
+def after(first: Step, transfer: Transfer) -> Transfer:
+    def run(machine: Machine, w: Warps) -> None:
+        first(w)
+        transfer(machine, w)
+
+    return run

@@ -1,0 +1,48 @@
+"""Special registers: who am I, and what was launched."""
+
+from collections.abc import Callable
+
+from cuasmrl.binary.sass import Kind
+from cuasmrl.gpu.emulator.faults import UnsupportedError
+from cuasmrl.gpu.emulator.forms import Form, Step
+from cuasmrl.gpu.emulator.semantics.registry import executes
+from cuasmrl.gpu.emulator.values import ZERO, Value
+from cuasmrl.gpu.emulator.warps import Warps
+
+
+@executes("S2R", "S2UR", "CS2R", "CS2UR")
+def read_special(form: Form) -> Step:
+    form.ignore("32")
+    operand = form.operand(0)
+    if operand.kind is not Kind.SPECIAL:
+        raise UnsupportedError(f"expects a special register instead of {operand.text}")
+    read = _reader(operand.text)
+    writes = form.result_words(2 if form.opcode.startswith("CS") and "32" not in form.modifiers else 1)
+    uniform = form.opcode.endswith("UR")
+
+    def step(w: Warps) -> None:
+        value = read(w)
+        if uniform and value.shape[2] != 1:
+            # A warp reads one value; lanes of one warp differ only in registers that S2UR is not used for.
+            value = value[:, :, :1]
+        writes[0](w, value)
+        for write in writes[1:]:
+            write(w, ZERO)
+
+    return step
+
+
+def _reader(name: str) -> Callable[[Warps], Value]:
+    if name == "SRZ":
+        return lambda w: ZERO
+    if name not in KNOWN:
+        raise UnsupportedError(f"special register {name}")
+    return lambda w: w.machine.special[name]
+
+
+KNOWN = frozenset((
+    "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_WARPID",
+    "SR_NTID.X", "SR_NTID.Y", "SR_NTID.Z", "SR_NCTAID.X", "SR_NCTAID.Y", "SR_NCTAID.Z", "SR_EQMASK",
+    "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_CgaCtaId", "SR_CgaSize",
+))  # fmt: skip
+"""Those that do not depend on time or on the place in the chip where a block runs."""

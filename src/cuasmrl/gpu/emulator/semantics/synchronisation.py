@@ -1,0 +1,30 @@
+"""What remains of synchronisation when instructions are executed one at a time."""
+
+from cuasmrl.gpu.emulator.forms import Form, Step
+from cuasmrl.gpu.emulator.semantics.registry import executes
+from cuasmrl.gpu.emulator.warps import Warps
+
+
+@executes("MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "NANOSLEEP", "PREEXIT", "ACQBULK")
+def nothing(form: Form) -> Step:
+    """Memory order, cache control and time: every access is complete before the next instruction."""
+    form.ignore(*form.modifiers)
+    for k in range(len(form.sources)):
+        form.operand(k)
+    return lambda w: None
+
+
+@executes("B2R")
+def barrier_result(form: Form) -> Step:
+    """What the last BAR.RED of the warp gave: a count, or a truth value."""
+    if not form.has("RESULT"):
+        form.choose("RESULT")
+    write, predicate = form.result(), form.result_predicate(0)
+
+    def step(w: Warps) -> None:
+        result = w.machine.barriers.result
+        write(w, result)
+        if predicate is not None:
+            predicate(w, result != 0)
+
+    return step

@@ -1,0 +1,133 @@
+"""Shared memory of the blocks of a slab, and what is known about each word of it.
+
+A tag stands beside every word. 0: never written. 1..15: a bit for each byte that was written. From 16 on:
+the word is the target of an asynchronous copy, `16 + (group << 5 | warp)`; it may be read once the warp
+that issued the copy has waited for that group of copies.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from cuasmrl.gpu.emulator import access
+from cuasmrl.gpu.emulator.access import Addresses, Flat, Window
+from cuasmrl.gpu.emulator.faults import LaneFault
+from cuasmrl.gpu.emulator.spaces import Slab, Space, unit_of
+from cuasmrl.gpu.emulator.values import Value
+
+_FIRST_COPY = 16
+
+
+class SharedMemory(Space):
+    """`size` bytes for each block."""
+
+    name = "shared"
+
+    def __init__(self, slab: Slab, size: int) -> None:
+        self.stride = -(-size // 16) * 16
+        super().__init__(slab, np.zeros(slab.shape[0] * self.stride, np.uint8), 0, size)
+        self.tags = np.zeros(slab.shape[0] * self.stride // 4, np.uint32)
+        warps = slab.shape[0] * slab.shape[1]
+        self.committed = np.zeros(warps, np.uint32)
+        """Groups of copies each warp has closed so far."""
+        self.landed = np.zeros(warps, np.uint32)
+        """Of those, the groups it has waited for."""
+
+    def strides(self, unit_bytes: int) -> tuple[int, int]:
+        return self.stride // unit_bytes, 0
+
+    def load(self, address: Addresses, active: Flat, size: int, signed: bool = False) -> list[Value]:
+        values = super().load(address, active, size, signed)
+        self._check_ready(address, active, size)
+        return values
+
+    def store(self, address: Addresses, active: Flat, size: int, registers: tuple[Value, ...]) -> None:
+        super().store(address, active, size, registers)
+        self.mark(address, active, size)
+
+    def check_readable(self, address: Addresses, active: Flat, size: int) -> None:
+        self.check(address, active, size)
+        self._check_ready(address, active, size)
+
+    def windows(self, address: Addresses, active: Flat, size: int, unit: type) -> list[tuple[Window, Flat]]:
+        """For atomics: the memory they change, which must hold something already."""
+        self.check_readable(address, active, size)
+        return [(self.window(unit), active)]
+
+    def mark(self, address: Addresses, active: Flat, size: int) -> None:
+        """These bytes have been written."""
+        mark_written(self.tags, self.stride // 4, address, active, self.slab.threads, size)
+
+    def _check_ready(self, address: Addresses, active: Flat, size: int) -> None:
+        bad = unready(self.tags, self.stride // 4, self.landed, address, active, self.slab.threads, size)
+        if bad >= 0:
+            raise self.unready_fault(bad, int(address[bad]), size)
+
+    def copy(self, address: Addresses, active: Flat, size: int, data: npt.NDArray[np.uint32]) -> None:
+        """Take the data of an asynchronous copy; it becomes readable when its warp has waited for it."""
+        self.check(address, active, size)
+        access.store(self.window(unit_of(size, False)), address, active, self.slab.threads, data)
+        mark_copied(self.tags, self.stride // 4, self.committed, address, active, self.slab.threads, size)
+
+    def unready_fault(self, position: int, address: int, size: int) -> LaneFault:
+        block = position // self.slab.threads
+        words = self.tags[block * self.stride // 4 + address // 4 :][: max(1, size // 4)]
+        if (words >= _FIRST_COPY).any():
+            why = "the target of an asynchronous copy that nobody has waited for"
+        else:
+            why = "never written"
+        return LaneFault(f"{size} bytes of shared memory are read at {address:#x}, {why}", position)
+
+
+@njit(cache=True)
+def ready(tag, size, address, landed, first_warp):  # type: ignore[no-untyped-def]
+    """May this word be read? Accesses below four bytes look at their bytes only."""
+    if tag >= 16:
+        copy = tag - 16
+        return copy >> 5 < landed[first_warp + (copy & 31)]
+    if size >= 4:
+        return tag == 15
+    need = ((1 << size) - 1) << (address & 3)
+    return tag & need == need
+
+
+@njit(cache=True)
+def unready(tags, stride, landed, address, active, threads, size):  # type: ignore[no-untyped-def]
+    """First active thread that reads a word before it holds anything; -1 for none."""
+    words = max(1, size // 4)
+    warps = threads // 32
+    for i in range(address.size):
+        if active[i]:
+            block = i // threads
+            at = block * stride + address[i] // 4
+            for k in range(words):
+                if not ready(tags[at + k], size, address[i], landed, block * warps):
+                    return i
+    return -1
+
+
+@njit(cache=True)
+def mark_written(tags, stride, address, active, threads, size):  # type: ignore[no-untyped-def]
+    words = max(1, size // 4)
+    for i in range(address.size):
+        if active[i]:
+            at = (i // threads) * stride + address[i] // 4
+            if size >= 4:
+                for k in range(words):
+                    tags[at + k] = 15
+            else:
+                known = tags[at] if tags[at] < 16 else 15
+                tags[at] = known | ((1 << size) - 1) << (address[i] & 3)
+
+
+@njit(cache=True)
+def mark_copied(tags, stride, committed, address, active, threads, size):  # type: ignore[no-untyped-def]
+    words = max(1, size // 4)
+    warps = threads // 32
+    for i in range(address.size):
+        if active[i]:
+            block = i // threads
+            warp = (i % threads) // 32
+            at = block * stride + address[i] // 4
+            for k in range(words):
+                tags[at + k] = 16 + (committed[block * warps + warp] << 5 | warp)

@@ -1,0 +1,284 @@
+"""A schedule as the model sees it: one row of numbers per instruction, in the order of execution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Pipe, file_of
+from cuasmrl.binary.sass import Kind as Form
+from cuasmrl.binary.sass.control import NO_BARRIER
+from cuasmrl.binary.sass.widths import widths_of
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.timing.parameters import Parameters
+from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Kind, Row, Tally, Unit, Way
+from cuasmrl.schedule import Block, Schedule, control_flow
+
+Int: TypeAlias = npt.NDArray[np.int64]
+
+_PIPE_UNITS = {Pipe.ALU: Unit.INT, Pipe.FMA: Unit.FMA, Pipe.HALF: Unit.HALF, Pipe.FP64: Unit.FP64,
+               Pipe.XU: Unit.XU, Pipe.UNIFORM: Unit.UNIFORM, Pipe.BRANCH: Unit.BRANCH,
+               Pipe.TENSOR: Unit.TENSOR}  # fmt: skip
+_HOLDS = {Unit.FMA: "fma_hold", Unit.INT: "int_hold", Unit.HALF: "half_hold", Unit.FP64: "fp64_hold",
+          Unit.XU: "xu_hold", Unit.UNIFORM: "uniform_hold", Unit.BRANCH: "branch_hold"}  # fmt: skip
+# Only plain single-precision arithmetic may use the second FP32 pipe.
+_LITE = frozenset(("FADD", "FMUL", "FFMA"))
+_MMA_SHAPE = re.compile(r"\d{3,}")
+_LEAST_FEED = 4
+"""Cycles for the operands of the smallest product."""
+Fields: TypeAlias = dict[Row, int]
+INSTRUCTIONS_PER_LINE = 8
+
+
+class Code:
+    """The instructions of a kernel under the numbers of a chip, ready to be put into any order."""
+
+    def __init__(self, listing: Listing, parameters: Parameters) -> None:
+        code = listing.instructions
+        blocks = control_flow(listing)
+        slots = traced_slots(listing, blocks)
+        products = (i for i in code if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR)
+        results = {d.register for i in products for d in i.defs}
+        groups = {i.control.write_barrier for i in code if i.opcode == "LDGDEPBAR"}
+        self.rows = np.zeros((len(code), Row.WIDTH), np.int64)
+        for index, i in enumerate(code):
+            fields = _fields(i, parameters) | {Row.ORIGINAL: index, Row.SLOT: slots.get(index, -1)}
+            if i.depbar is not None and i.depbar[0] not in groups:
+                fields[Row.DEPBAR_BOARD] = _waited_for(i, i.depbar)
+            row = self.rows[index]
+            row[list(fields)] = list(fields.values())
+            row[Row.SOURCES : Row.READ_COUNT] = _sources(i)
+            reads = _general(a.register for a in i.uses if a.register in results)[:READS]
+            writes = _general(a.register for a in i.defs)[:WRITES] if fields[Row.KIND] == Kind.TENSOR else []
+            row[Row.READ_COUNT], row[Row.WRITE_COUNT] = len(reads), len(writes)
+            row[Row.READS : Row.READS + len(reads)] = reads
+            row[Row.WRITES : Row.WRITES + len(writes)] = writes
+        positions = np.arange(len(code))
+        self._line = positions // INSTRUCTIONS_PER_LINE
+        self._first = positions % INSTRUCTIONS_PER_LINE == 0
+        self._last = np.isin(positions, [block.end - 1 for block in blocks])
+        self._tally = Tally.ROWS + positions * Tally.REASONS
+
+    def table(self, schedule: Schedule) -> Int:
+        """One record per instruction in the order of the schedule."""
+        order = np.array(schedule.order, np.int64)
+        rows = self.rows[order]
+        bits = np.array([control.bits for control in schedule.controls], np.int64)[order]
+        rows[:, Row.STALL] = bits & 15
+        rows[:, Row.YIELDS] = ~bits >> 4 & 1
+        rows[:, Row.WRITE_BOARD] = _board(bits >> 5 & NO_BARRIER)
+        rows[:, Row.READ_BOARD] = _board(bits >> 8 & NO_BARRIER)
+        rows[:, Row.WAIT] = bits >> 11 & 63
+        rows[:, Row.REUSE] = bits >> 17
+        rows[:, Row.LINE] = self._line
+        rows[:, Row.FIRST] = self._first
+        rows[:, Row.LAST] = self._last
+        rows[:, Row.TALLY] = self._tally
+        return rows.reshape(-1)
+
+
+def _waited_for(i: Instruction, depbar: tuple[int, int, tuple[int, ...]]) -> int:
+    board, count, others = depbar
+    if count or others:
+        raise CuasmrlError(
+            f"{i} counts on a scoreboard that no group of copies raises, which the model does not have."
+        )
+    return board
+
+
+def _board(number: Int) -> Int:
+    return np.where(number == NO_BARRIER, -1, number)
+
+
+def is_traced(instruction: Instruction) -> bool:
+    """Does the trace hold accesses of it?"""
+    declaration = instruction.declaration
+    return declaration is not None and (declaration.reads is not None or declaration.writes is not None)
+
+
+def traced_slots(listing: Listing, blocks: tuple[Block, ...]) -> dict[int, int]:
+    """Traced instructions by their number among those of their block, in the order of the listing."""
+    slots: dict[int, int] = {}
+    for block in blocks:
+        traced = [i for i in range(block.start, block.end) if is_traced(listing.instructions[i])]
+        slots |= {index: number for number, index in enumerate(traced)}
+    return slots
+
+
+def _fields(i: Instruction, parameters: Parameters) -> Fields:
+    """What the opcode decides."""
+    declaration = i.declaration
+    if declaration is None:
+        raise CuasmrlError(f"{i} has no timing data: its opcode is not known.")
+    fields: Fields = {Row.KIND: Kind.FIXED, Row.UNIT: Unit.NONE, Row.HOLD: 1, Row.WAY: Way.OTHER,
+                      Row.LEAST_PASSES: 1, Row.WORDS: 1, Row.CONSTANT: -1}  # fmt: skip
+    if i.opcode == "NOP" or i.is_filler:
+        return fields
+    unit = _PIPE_UNITS.get(declaration.pipe, Unit.NONE)
+    if unit in _HOLDS:
+        fields |= {Row.UNIT: unit, Row.HOLD: parameters.cycles(_HOLDS[unit])}
+        fields[Row.LITE] = int(unit is Unit.FMA and i.opcode in _LITE and parameters["fma_units"] > 1)
+    fields |= _kind(i, declaration, parameters)
+    if fields[Row.KIND] == Kind.FIXED:
+        fields[Row.CONSTANT] = _constant_line(i, parameters)
+    return fields
+
+
+def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields:
+    match i.opcode:
+        case "EXIT":
+            return {Row.KIND: Kind.EXIT}
+        case "BAR":
+            return {Row.KIND: Kind.BARRIER, Row.UNIT: Unit.NONE, Row.HOLD: parameters.cycles("bar_hold")}
+        case "DEPBAR":
+            _, count, _ = i.depbar or (0, 0, ())
+            return {Row.KIND: Kind.DEPBAR, Row.UNIT: Unit.NONE, Row.DEPBAR_COUNT: count, Row.DEPBAR_BOARD: -1}
+        case "LDGDEPBAR":
+            return {Row.KIND: Kind.GROUP, Row.UNIT: Unit.NONE}
+    if declaration.jumps:
+        return {Row.KIND: Kind.BRANCH}
+    if declaration.pipe is Pipe.TENSOR:
+        return _tensor(i, parameters)
+    if declaration.pipe is Pipe.MEMORY:
+        return _queued(i, parameters)
+    if declaration.pipe is Pipe.ASYNC:
+        raise CuasmrlError(f"{i} runs on an engine beside the warp, which the model does not have.")
+    if i.is_variable:
+        latency = {Pipe.XU: "xu_latency", Pipe.FP64: "fp64_latency"}.get(declaration.pipe, "vote_latency")
+        if i.opcode == "DADD":
+            latency = "fp64_add_latency"
+        cycles = parameters.cycles(latency)
+        return {Row.KIND: Kind.UNIT, Row.RAW: cycles, Row.WAR: min(cycles, 8)}
+    return {}
+
+
+def _tensor(i: Instruction, parameters: Parameters) -> Fields:
+    """Results come after whole cycles; the fractions of published latencies are the loop around them.
+
+    Products of one warp may also wait for each other's operands: A comes in at half a register a cycle.
+    """
+    key = _tensor_key(i)
+    assert i.declaration is not None
+    registers = widths_of(i.declaration, i.modifiers, i.operands, i.destinations)[1]
+    feed = max(_LEAST_FEED, parameters["tensor_feed"] * registers) + parameters["tensor_same_warp"]
+    return {
+        Row.KIND: Kind.TENSOR,
+        Row.UNIT: Unit.TENSOR,
+        Row.RAW: SIXTEENTH * parameters.cycles(f"latency {key}"),
+        Row.INTERVAL: round(SIXTEENTH * parameters[f"interval {key}"]),
+        Row.SAME_WARP: round(feed),
+    }
+
+
+def _tensor_key(i: Instruction) -> str:
+    """Opcode and shape, and for floats the accumulator; TF32 inputs are slower, bfloat16 ones are not.
+
+    A sparse product takes the time of a dense one of half its depth (measured on GA102 only).
+    """
+    shape = next((m for m in i.modifiers if _MMA_SHAPE.fullmatch(m)), "")
+    if "SP" in i.modifiers and shape.startswith("168"):
+        shape = f"168{int(shape[3:]) // 2}"
+    if i.opcode == "IMMA":
+        return f"IMMA.{shape}{'.S4' if shape == '16832' and {'S4', 'U4'} & set(i.modifiers) else ''}"
+    if i.opcode == "BMMA":
+        return f"BMMA.{shape}"
+    if i.opcode == "DMMA":
+        return "DMMA.884"
+    accumulator = "F16" if "F16" in [m for m in i.modifiers if m != "SP"][:2] else "F32"
+    return f"{i.opcode}.{shape}.{accumulator}{'.TF32' if 'TF32' in i.modifiers else ''}"
+
+
+def _queued(i: Instruction, parameters: Parameters) -> Fields:
+    """Instructions of the memory pipe, with the latencies of their kind and width."""
+    size = _bits(i)
+    address = next((o for o in i.operands if o.kind is Form.ADDRESS), None)
+    form = "uniform" if address is None or _is_uniform(address) else "regular"
+    row: Fields = {Row.KIND: Kind.QUEUED, Row.UNIT: Unit.NONE, Row.WORDS: size // 32}
+    way, load = Way.SHARED, True
+    match i.opcode:
+        case "LDS" | "LDG" | "LD" | "LDL" | "LDGSTS" | "STS" | "STG" | "ST" | "STL" as opcode:
+            name = {"LD": "LDG", "LDL": "LDG", "ST": "STG", "STL": "STG"}.get(opcode, opcode)
+            load = name.startswith("LD")
+            way = {"LDS": Way.SHARED, "STS": Way.SHARED, "LDGSTS": Way.COPY}.get(name, Way.GLOBAL)
+            raw, war = f"raw {name}.{size} {form}", f"war {name}.{size} {form}"
+            row[Row.LEAST_PASSES] = max(1, size // 32)
+        case "LDSM" | "STSM" | "MOVM":
+            load = i.opcode != "STSM"
+            raw, war = "raw LDSM", "war LDS.32 regular"
+            row[Row.WORDS] = next((int(m) for m in reversed(i.modifiers) if m in ("2", "4")), 1)
+        case "ATOMS":
+            raw, war = "raw atomic shared", "war atomic"
+        case "ATOMG" | "ATOM" | "RED" | "REDG":
+            way, raw, war = Way.GLOBAL, "raw LDG.32 regular", "war atomic"
+        case "LDC" | "LDCU":
+            kind = "regular" if _has_index(i) else "immediate"
+            way, load, raw, war = Way.CONSTANT, False, f"raw LDC {kind}", f"war LDC {kind}"
+        case "SHFL":
+            raw, war = "shuffle_latency", "war LDS.32 regular"
+        case _:
+            way, load, raw, war = Way.OTHER, False, "special_latency", "war LDS.32 regular"
+    result = parameters.cycles(raw) if load or not i.opcode.startswith("ST") else 0
+    return row | {Row.WAY: way, Row.RAW: result, Row.WAR: parameters.cycles(war), Row.IS_LOAD: int(load)}
+
+
+def _has_index(i: Instruction) -> bool:
+    """Does it read a table of constants?"""
+    return any(
+        o.kind is Form.CONSTANT and o.register is not None and o.register.index is not None
+        for o in i.operands
+    )
+
+
+def _bits(i: Instruction) -> int:
+    for name, bits in (("128", 128), ("64", 64)):
+        if name in i.modifiers:
+            return bits
+    return 32
+
+
+def _is_uniform(address: Operand) -> bool:
+    return address.register is None or address.register.index is None or address.register.file is File.UR
+
+
+def _constant_line(i: Instruction, parameters: Parameters) -> int:
+    for operand in i.operands:
+        if operand.kind is Form.CONSTANT and operand.bank is not None and operand.register is None:
+            return (operand.bank << 16 | operand.offset) // parameters.cycles("constant_line")
+    return -1
+
+
+def _sources(i: Instruction) -> list[int]:
+    """Up to two registers in each of the three operand slots: those that need a read port.
+
+    An operand keeps its slot also when an earlier one is a constant, as the reuse flags do.
+    """
+    slots = [-1] * (2 * SLOTS)
+    if i.declaration is None or i.declaration.pipe not in (Pipe.ALU, Pipe.FMA, Pipe.HALF, Pipe.FP64):
+        return slots
+    used = {use.register for use in i.uses}
+    operands = [o for o in i.operands[i.destinations :] if not o.is_predicate][:SLOTS]
+    for slot, operand in enumerate(operands):
+        register = operand.register if operand.kind is Form.REGISTER else None
+        if register is not None and register.file is File.R and register.index is not None:
+            slots[2 * slot] = register.index
+            if register.index + 1 in used and _is_pair(i, operand):
+                slots[2 * slot + 1] = register.index + 1
+    return slots
+
+
+def _is_pair(i: Instruction, operand: Operand) -> bool:
+    """Does this operand stand for two registers? Only if no other operand names the second one."""
+    assert operand.register is not None
+    second = (operand.register.index or 0) + 1
+    return not any(
+        o is not operand and o.kind is Form.REGISTER and o.register is not None and o.register.index == second
+        for o in i.operands
+    )
+
+
+def _general(registers: Iterable[int]) -> list[int]:
+    return sorted(r for r in set(registers) if file_of(r) is File.R)

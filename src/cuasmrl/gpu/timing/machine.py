@@ -1,0 +1,98 @@
+"""The numbers of a chip in the form that compiled code reads."""
+
+from typing import NamedTuple
+
+from cuasmrl.gpu.timing.parameters import Parameters
+from cuasmrl.gpu.timing.records import SUB_CORES, Core, Seat, Sm, Warp
+
+L1_WAYS = 4
+TAG_WORDS = 4
+_LINE_BYTES = 128
+_SMALLEST_CACHE = 16 << 10
+
+
+class Layout(NamedTuple):
+    """Where the records of the state begin."""
+
+    cores: int
+    core_width: int
+    seats: int
+    warps: int
+    warps_end: int
+    tags: int
+    """Four words per way of the L1 cache: line, sectors, last use, and one to spare."""
+    ends: int
+    """When each block was done."""
+    size: int
+
+
+class Machine(NamedTuple):
+    """The numbers of a chip that the replay needs, whole cycles unless said otherwise."""
+
+    queue_entries: int
+    accept_delay: int
+    agu_interval: int
+    sm_accept_interval: int
+    conflict_step: int
+    shared_bytes: int
+    return_bytes: int
+    copy_fills_shared: int
+    tag_lines: int
+    l1_sets: int
+    l2_latency: int
+    l2_jitter: int
+    l2_bytes: int
+    dram_latency: int
+    dram_per_mille: int
+    bar_latency: int
+    branch_taken: int
+    stop_hold: int
+    constant_miss: int
+    fetch_latency: int
+    fetch_gap: int
+    prefetch_lines: int
+    l0_lines: int
+    block_start: int
+
+
+def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
+    """The numbers of the replay; what blocks do not take of the SM's memory is L1 cache."""
+    cycles = parameters.cycles
+    cache = max(parameters["l1_bytes"] - shared_bytes, _SMALLEST_CACHE)
+    return Machine(
+        queue_entries=cycles("queue_entries"),
+        accept_delay=cycles("accept_delay"),
+        agu_interval=cycles("agu_interval"),
+        sm_accept_interval=cycles("sm_accept_interval"),
+        conflict_step=cycles("conflict_step"),
+        shared_bytes=cycles("shared_bytes"),
+        return_bytes=cycles("return_bytes"),
+        copy_fills_shared=cycles("copy_fills_shared"),
+        tag_lines=cycles("tag_lines"),
+        l1_sets=int(cache) // (L1_WAYS * _LINE_BYTES),
+        l2_latency=cycles("l2_latency"),
+        l2_jitter=cycles("l2_jitter"),
+        l2_bytes=cycles("l2_bytes"),
+        dram_latency=cycles("dram_latency"),
+        dram_per_mille=round(1000 * parameters["dram_share"]),
+        bar_latency=cycles("bar_latency"),
+        branch_taken=cycles("branch_taken"),
+        stop_hold=cycles("stop_hold"),
+        constant_miss=cycles("constant_miss"),
+        fetch_latency=cycles("fetch_latency"),
+        fetch_gap=cycles("fetch_gap"),
+        prefetch_lines=cycles("prefetch_lines"),
+        l0_lines=cycles("l0_bytes") // _LINE_BYTES,
+        block_start=cycles("block_start"),
+    )
+
+
+def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> Layout:
+    """The state of an SM with so many resident blocks, for so many blocks in all."""
+    cores = int(Sm.WIDTH)
+    core_width = Core.LINES + 2 * machine.l0_lines
+    seats = cores + SUB_CORES * core_width
+    warps = seats + resident * Seat.WIDTH
+    tags = warps + resident * per_block * Warp.WIDTH
+    ends = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    return Layout(cores, core_width, seats, warps, tags, tags, ends, ends + blocks)

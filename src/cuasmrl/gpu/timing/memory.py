@@ -1,0 +1,129 @@
+"""The memory pipe: queue of a sub-core, address generation, the SM's arbiter, shared memory, L1 and L2.
+
+Everything is reserved when an instruction is issued. On an idle machine a load completes exactly after the
+published latency of its kind; queues and ports only add to it.
+"""
+
+import numpy as np
+
+from cuasmrl.compiled import compiled
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
+from cuasmrl.gpu.timing.records import ACCEPT_RING, PORT_RING, Access, Core, Row, Sm, Way
+
+_SECTOR_BYTES = 32
+_WARP_WORD_BYTES = 128
+
+
+@compiled
+def scatter(seed: int, a: int, b: int) -> int:
+    """63 bits that look random, the same for the same three numbers (the mixer of splitmix64)."""
+    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(a) * np.uint64(0xBF58476D1CE4E5B9)
+    x = x + np.uint64(b) * np.uint64(0x94D049BB133111EB)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((x ^ (x >> np.uint64(31))) >> np.uint64(1))  # type: ignore[return-value]
+
+
+@compiled
+def accept(machine: Machine, state: Int, c: int, now: int) -> int:
+    """When the SM takes over an instruction that is issued now; takes a place of the queue until then."""
+    at = max(now + machine.accept_delay, state[c + Core.ACCEPTED] + machine.agu_interval)
+    near = machine.sm_accept_interval - 1
+    other = at - near
+    while other <= at + near:
+        if state[Sm.ACCEPTS + other % ACCEPT_RING] == other:
+            at = other + near + 1
+        other += 1
+    state[Sm.ACCEPTS + at % ACCEPT_RING] = at
+    state[c + Core.ACCEPTED] = at
+    place = state[c + Core.QUEUED]
+    state[c + Core.QUEUE + place] = at
+    state[c + Core.QUEUED] = place + 1 if place + 1 < machine.queue_entries else 0
+    return at
+
+
+@compiled
+def take_port(state: Int, at: int, turns: int) -> int:
+    """Take the first free turns of the data port; says when they would have begun if they stood together."""
+    left = turns
+    while left:
+        if state[Sm.PORT + at % PORT_RING] != at:
+            state[Sm.PORT + at % PORT_RING] = at
+            left -= 1
+        at += 1
+    return at - turns
+
+
+@compiled
+def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int, accepted: int) -> int:
+    """Cycles that an access to shared memory takes beyond its latency."""
+    start = take_port(state, accepted, passes * _WARP_WORD_BYTES // machine.shared_bytes)
+    back = start
+    if code[p + Row.IS_LOAD]:
+        back = max(start, state[c + Core.RETURN_FREE])
+        state[c + Core.RETURN_FREE] = back + code[p + Row.WORDS] * _WARP_WORD_BYTES // machine.return_bytes
+    return back - accepted + machine.conflict_step * max(0, passes - code[p + Row.LEAST_PASSES])
+
+
+@compiled
+def tag_turns(machine: Machine, lines: int) -> int:
+    """Turns of the tags; RRZE gpu-benches has one more than the lines need once one turn is not enough."""
+    return lines // machine.tag_lines + 1 if lines > machine.tag_lines else 1
+
+
+@compiled
+def global_access(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, p: int, access: int, accepted: int,
+    random: int,
+) -> int:  # fmt: skip
+    """Cycles that an access to global or local memory takes beyond an L1 hit."""
+    way, load = code[p + Row.WAY], code[p + Row.IS_LOAD]
+    start = max(accepted, state[Sm.TAG_FREE])
+    missing = work[access + Access.SECTORS]
+    if load and way == Way.GLOBAL:
+        # L1 and shared memory are one array with one data port.
+        start = take_port(state, start, (missing * _SECTOR_BYTES - 1) // machine.shared_bytes + 1)
+        missing = l1_misses(work, machine, layout, state, access)
+    state[Sm.TAG_FREE] = start + tag_turns(machine, work[access + Access.LINES])
+    extra = start - accepted
+    if missing:
+        leave = max(start, state[Sm.L2_FREE])
+        done = leave + (missing * _SECTOR_BYTES + machine.l2_bytes - 1) // machine.l2_bytes
+        state[Sm.L2_FREE] = done
+        if load:
+            far = machine.l2_latency
+            if random % 1009 * 1000 < machine.dram_per_mille * 1009:
+                far = machine.dram_latency
+            jitter = random // 1009 % machine.l2_jitter if machine.l2_jitter else 0
+            extra = max(leave - accepted + far - code[p + Row.RAW] + jitter, done - accepted)
+    if way == Way.COPY and machine.copy_fills_shared:
+        take_port(state, accepted, work[access + Access.PASSES])
+    return extra
+
+
+@compiled
+def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: int) -> int:
+    """Sectors of an access that are not in L1; brings them in. The line used longest ago leaves its set."""
+    state[Sm.CLOCK] += 1
+    missing = 0
+    for s in range(work[access + Access.SECTORS]):
+        sector = work[access + Access.FIRST_SECTOR + s]
+        line = sector >> 2
+        first = layout.tags + line % machine.l1_sets * L1_WAYS * TAG_WORDS
+        way, oldest = -1, first
+        for k in range(first, first + L1_WAYS * TAG_WORDS, TAG_WORDS):
+            if state[k] == line:
+                way = k
+            if state[k + 2] < state[oldest + 2]:
+                oldest = k
+        if way < 0:
+            way = oldest
+            state[way] = line
+            state[way + 1] = 0
+        state[way + 2] = state[Sm.CLOCK]
+        bit = 1 << (sector & 3)
+        if not state[way + 1] & bit:
+            state[way + 1] |= bit
+            missing += 1
+    return missing

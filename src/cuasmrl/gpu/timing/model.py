@@ -1,0 +1,133 @@
+"""The SM model: modelled cycles of a schedule on a chip, from a trace."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import Chip
+from cuasmrl.gpu.chips import chip as chip_named
+from cuasmrl.gpu.emulator import Trace
+from cuasmrl.gpu.timing.code import Code, Int
+from cuasmrl.gpu.timing.machine import layout_of, machine_of
+from cuasmrl.gpu.timing.parameters import Parameters, load_parameters
+from cuasmrl.gpu.timing.records import SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
+from cuasmrl.gpu.timing.replay import replay
+from cuasmrl.gpu.timing.work import lay_out
+from cuasmrl.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many blocks an SM holds at a time, and what limits it."""
+
+    blocks: int
+    limit: str
+
+
+def occupancy(chip: Chip, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+    """Blocks that fit into an SM at once; raises if not even one does."""
+    warps = -(-threads // 32)
+    per_warp = -(-registers * 32 // 256) * 256
+    limits = {
+        "blocks": chip.max_blocks_per_sm,
+        "warps": chip.max_threads_per_sm // 32 // warps,
+        "registers": chip.registers_per_sm // (per_warp * -(-warps // 4) * 4),
+    }
+    if shared_bytes:
+        limits["shared memory"] = chip.shared_per_sm // (shared_bytes + chip.shared_reserved_per_block)
+    limit = min(limits, key=lambda name: limits[name])
+    if limits[limit] < 1:
+        raise CuasmrlError(
+            f"Not one block of this launch fits into an SM of {chip.name}: {limit} are the limit."
+        )
+    return Occupancy(limits[limit], limit)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one replay gave, in modelled cycles."""
+
+    cycles: int
+    instructions: int
+    warp_reasons: Int
+    """Cycles of all warps by reason: the sum is the sum of their lives."""
+    core_reasons: Int
+    """Cycles of each sub-core by reason; each row sums to `cycles`."""
+    row_reasons: Int
+    """Cycles of all warps by instruction of the schedule and reason; `ISSUED` counts executions."""
+    unit_busy: Int
+    """Cycles for which the units of a kind were held, all sub-cores together."""
+    block_end: Int
+    """When each block was done."""
+    log: Int
+    """A `Note` of each of the first issues, a row each; -1 where there were fewer."""
+
+    @staticmethod
+    def of(ends: Int, tally: Int, log: Int) -> Result:
+        units = tally[Tally.UNITS : Tally.CORES].copy()
+        units[Unit.TENSOR] //= SIXTEENTH
+        return Result(
+            int(ends.max()),
+            int(tally[Tally.WARPS + Reason.ISSUED]),
+            tally[: Tally.REASONS],
+            tally[Tally.CORES : Tally.ROWS].reshape(-1, Tally.REASONS),
+            tally[Tally.ROWS :].reshape(-1, Tally.REASONS),
+            units[: len(Unit)],
+            ends,
+            log.reshape(-1, Note.WIDTH),
+        )
+
+
+class Model:
+    """One kernel's trace on one chip, ready to time any schedule of the kernel."""
+
+    def __init__(
+        self, schedule: Schedule, trace: Trace, chip: Chip | str, parameters: Parameters | None = None
+    ) -> None:
+        self.chip = chip_named(chip) if isinstance(chip, str) else chip
+        self.parameters = parameters or load_parameters(self.chip.key)
+        self.listing = schedule.listing
+        header = trace.header
+        threads = header.block[0] * header.block[1] * header.block[2]
+        self.occupancy = occupancy(self.chip, threads, header.registers, header.shared_bytes)
+        self.work = lay_out(trace, schedule.listing)
+        grid = header.grid[0] * header.grid[1] * header.grid[2]
+        self.blocks = -(-grid // self.chip.sm_count)
+        """Blocks that one SM executes: the share of the grid, rounded up."""
+        self.resident = min(self.occupancy.blocks, self.blocks)
+        self.shared_bytes = self.resident * header.shared_bytes
+        self.machine = machine_of(self.parameters, self.shared_bytes)
+        self.code = Code(self.listing, self.parameters)
+
+    def with_parameters(self, parameters: Parameters) -> Model:
+        """The same kernel on the same chip under other numbers."""
+        other = copy(self)
+        other.parameters = parameters
+        other.machine = machine_of(parameters, self.shared_bytes)
+        other.code = Code(self.listing, parameters)
+        return other
+
+    def table(self, schedule: Schedule) -> Int:
+        return self.code.table(schedule)
+
+    def simulate(
+        self, schedule: Schedule, seed: int = 0, blocks: int | None = None, logged: int = 0
+    ) -> Result:
+        """Replay a schedule once."""
+        return self.replay(self.table(schedule), seed, blocks, logged)
+
+    def replay(self, table: Int, seed: int = 0, blocks: int | None = None, logged: int = 0) -> Result:
+        """Replay the records of a schedule once; keep the times of so many issues."""
+        blocks = blocks or self.blocks
+        layout = layout_of(self.machine, self.resident, int(self.work[Job.WARPS_PER_BLOCK]), blocks)
+        rows = len(table) // Row.WIDTH
+        tally = np.zeros(Tally.ROWS + rows * Tally.REASONS, np.int64)
+        log = np.full(logged * Note.WIDTH, -1, np.int64)
+        ends = replay(table, self.work, self.machine, layout, self.resident, blocks, seed, tally, log)
+        if not ends.all():
+            raise CuasmrlError("The replay stands still: a barrier waits for warps that have ended.")
+        return Result.of(ends, tally, log)

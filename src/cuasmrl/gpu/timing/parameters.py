@@ -1,0 +1,114 @@
+"""The numbers of a chip: one file each, every number with unit, range, certainty and source."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from importlib import resources
+from io import StringIO
+
+from cuasmrl.errors import CuasmrlError
+
+COLUMNS = ("parameter", "value", "unit", "low", "high", "certainty", "source")
+
+
+class Certainty(StrEnum):
+    MEASURED = "measured"
+    """On this chip, and published."""
+    MINED = "mined"
+    """Read off what ptxas emits for it."""
+    INFERRED = "inferred"
+    """From measurements of another kind, or of a sister chip."""
+    ASSUMED = "assumed"
+    """Nothing is known; the range is wide."""
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+    unit: str
+    low: float
+    high: float
+    certainty: Certainty
+    source: str
+
+
+class Parameters(Mapping[str, float]):
+    """Values by name; an unknown name is an error that says what is missing."""
+
+    def __init__(self, chip: str, numbers: Mapping[str, Number]) -> None:
+        self.chip = chip
+        self.numbers = dict(numbers)
+
+    def __getitem__(self, name: str) -> float:
+        try:
+            return self.numbers[name].value
+        except KeyError:
+            raise CuasmrlError(
+                f"The timing data of {self.chip} has no {name!r}; "
+                "add a line with its source to the chip's file."
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def cycles(self, name: str) -> int:
+        """A whole number of cycles."""
+        return round(self[name])
+
+    def with_values(self, changes: Mapping[str, float]) -> Parameters:
+        """The same chip with some numbers changed; the names must exist."""
+        numbers = dict(self.numbers)
+        for name, value in changes.items():
+            old = numbers.get(name)
+            if old is None:
+                self[name]  # raises
+                raise AssertionError
+            numbers[name] = Number(value, old.unit, old.low, old.high, old.certainty, old.source)
+        return Parameters(self.chip, numbers)
+
+
+@lru_cache
+def load_parameters(chip: str) -> Parameters:
+    """The data file of a chip, by its short name."""
+    file = resources.files("cuasmrl.gpu.timing") / "chips" / f"{chip}.csv"
+    if not file.is_file():
+        known = sorted(
+            f.name.removesuffix(".csv") for f in (resources.files("cuasmrl.gpu.timing") / "chips").iterdir()
+        )
+        raise CuasmrlError(
+            f"there is no timing data for {chip}, so nothing can be timed on it; choose one of "
+            f"{', '.join(known)}"
+        )
+    return parse_parameters(chip, file.read_text())
+
+
+def parse_parameters(chip: str, text: str) -> Parameters:
+    reader = csv.DictReader(StringIO(text))
+    if tuple(reader.fieldnames or ()) != COLUMNS:
+        raise CuasmrlError(f"The timing data of {chip} must have the columns {', '.join(COLUMNS)}.")
+    numbers: dict[str, Number] = {}
+    for line, row in enumerate(reader, 2):
+        name = row["parameter"]
+        where = f"Line {line} of the timing data of {chip} ({name})"
+        try:
+            value, low, high = (float(row[column]) for column in ("value", "low", "high"))
+            certainty = Certainty(row["certainty"])
+        except (TypeError, ValueError) as error:
+            raise CuasmrlError(f"{where} is not understood: {error}.") from error
+        if not (math.isfinite(value) and 0 <= low <= value <= high):
+            raise CuasmrlError(f"{where}: {value} does not lie in {low} to {high}, or is negative.")
+        if name in numbers or not row["source"] or not row["unit"]:
+            raise CuasmrlError(f"{where} stands twice, or lacks its unit or source.")
+        numbers[name] = Number(value, row["unit"], low, high, certainty, row["source"])
+    return Parameters(chip, numbers)

@@ -1,0 +1,181 @@
+"""What issuing an instruction sets in motion: units, tensor cores, the memory pipe, scoreboards."""
+
+from cuasmrl.compiled import compiled
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.machine import Layout, Machine
+from cuasmrl.gpu.timing.memory import accept, global_access, scatter, shared
+from cuasmrl.gpu.timing.records import (
+    IN_FLIGHT,
+    SIXTEENTH,
+    Access,
+    Core,
+    Job,
+    Kind,
+    Note,
+    Row,
+    Sm,
+    Tally,
+    Unit,
+    Warp,
+    Way,
+)
+from cuasmrl.gpu.timing.registers import read_operands
+from cuasmrl.gpu.timing.waits import up
+
+_LONGEST_STALL_WITHOUT_YIELD = 11
+_DEPBAR_STALL = 4
+"""A DEPBAR that stalls less does not hold up the next instruction."""
+
+
+@compiled
+def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> None:
+    """An instruction of fixed latency, or of a unit that announces its result, goes down its pipe."""
+    unit = code[p + Row.UNIT]
+    if unit != Unit.NONE:
+        at = c + Core.UNIT_FREE
+        if code[p + Row.LITE] and state[at + Unit.FMA_LITE] < state[at + unit]:
+            unit = 0 + Unit.FMA_LITE
+        state[at + unit] = now + code[p + Row.HOLD]
+        tally[Tally.UNITS + unit] += code[p + Row.HOLD]
+    if code[p + Row.KIND] != Kind.UNIT:
+        enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
+        state[c + Core.ALLOCATE_FREE] = read_operands(code, state, p, c, w, enter) + 1
+        state[c + Core.CONTROL_FREE] = max(now + 1, enter - 1)
+
+
+@compiled
+def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> int:
+    """A product starts in the tensor core; says when its result is there."""
+    start = max(now * SIXTEENTH, state[c + Core.TENSOR_FREE])
+    done = start + code[p + Row.RAW]
+    state[c + Core.TENSOR_FREE] = start + code[p + Row.INTERVAL]
+    state[c + Core.TENSOR_FED] = now + code[p + Row.SAME_WARP]
+    state[c + Core.LAST_TENSOR] = w
+    tally[Tally.UNITS + Unit.TENSOR] += code[p + Row.INTERVAL]
+    for k in range(code[p + Row.WRITE_COUNT]):
+        state[w + Warp.RESULTS + code[p + Row.WRITES + k]] = done
+    enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
+    state[c + Core.ALLOCATE_FREE] = enter + 1
+    state[c + Core.CONTROL_FREE] = max(now + 1, enter - 1)
+    return up(done)
+
+
+@compiled
+def send(
+    code: Int,
+    work: Int,
+    machine: Machine,
+    layout: Layout,
+    state: Int,
+    c: int,
+    w: int,
+    accepted: int,
+) -> int:
+    """A memory instruction that the SM takes over: when its result is there."""
+    p = state[w + Warp.POSITION]
+    slot, way = code[p + Row.SLOT], code[p + Row.WAY]
+    complete = accepted + code[p + Row.RAW] - machine.accept_delay
+    visit = state[w + Warp.VISIT]
+    access = work[work[Job.ACCESSES] + work[visit + 1] + slot] if slot >= 0 else -1
+    if way == Way.SHARED and (access >= 0 or slot < 0):
+        passes = max(1, work[access + Access.PASSES]) if access >= 0 else 1
+        complete += shared(code, machine, state, p, c, passes, accepted)
+    elif access >= 0:
+        who = code[p + Row.ORIGINAL] << 6 | state[w + Warp.NUMBER]
+        random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | visit, who)
+        complete += global_access(code, work, machine, layout, state, p, access, accepted, random)
+    if way == Way.COPY:
+        state[w + Warp.COPIES] = max(state[w + Warp.COPIES], complete)
+    return complete
+
+
+@compiled
+def raise_board(state: Int, w: int, board: int, done: int, long: int, now: int) -> None:
+    before = state[w + Warp.BOARD_DONE + board]
+    state[w + Warp.BOARD_BEFORE + board] = before
+    state[w + Warp.BOARD_DONE + board] = max(before, done)
+    state[w + Warp.BOARD_SET + board] = now
+    state[w + Warp.BOARD_LONG + board] = long
+
+
+@compiled
+def close_group(state: Int, w: int) -> int:
+    """All copies so far become a group; says when it has arrived, not before those closed earlier."""
+    number = state[w + Warp.GROUPS]
+    done = state[w + Warp.COPIES]
+    if number:
+        done = max(done, state[w + Warp.GROUP_DONE + (number - 1) % IN_FLIGHT])
+    state[w + Warp.GROUP_DONE + number % IN_FLIGHT] = done
+    state[w + Warp.GROUPS] = number + 1
+    return done
+
+
+@compiled
+def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> None:
+    """The stall counter, and what DEPBAR holds the next instruction for."""
+    stall, yields = code[p + Row.STALL], code[p + Row.YIELDS]
+    if stall == 0 and yields:
+        stall = machine.stop_hold
+    elif stall > _LONGEST_STALL_WITHOUT_YIELD and not yields:
+        stall = 2
+    elif stall <= 1:
+        stall = 2 if yields else 1
+    state[w + Warp.STALL_END] = now + stall
+    state[w + Warp.JUMP_END] = 0
+    state[w + Warp.RELEASE] = 0
+    state[w + Warp.COPIES_END] = 0
+    if code[p + Row.KIND] == Kind.DEPBAR and stall >= _DEPBAR_STALL:
+        arrived = state[w + Warp.GROUPS] - code[p + Row.DEPBAR_COUNT]
+        board = code[p + Row.DEPBAR_BOARD]
+        if board >= 0:
+            state[w + Warp.COPIES_END] = state[w + Warp.BOARD_DONE + board]
+        elif arrived > 0:
+            state[w + Warp.COPIES_END] = state[w + Warp.GROUP_DONE + (arrived - 1) % IN_FLIGHT]
+
+
+@compiled
+def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: int) -> None:
+    at = state[Sm.ISSUED] * Note.WIDTH
+    state[Sm.ISSUED] += 1
+    if at < state[Sm.LOG_SIZE]:
+        log[at + Note.CYCLE] = now
+        log[at + Note.BLOCK] = state[w + Warp.BLOCK]
+        log[at + Note.WARP] = state[w + Warp.NUMBER]
+        log[at + Note.POSITION] = p // Row.WIDTH
+        log[at + Note.COMPLETE] = complete
+        log[at + Note.FREED] = freed
+
+
+@compiled
+def issue(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, c: int, w: int,
+    now: int,
+) -> None:  # fmt: skip
+    """Start the next instruction of a warp."""
+    p = state[w + Warp.POSITION]
+    kind, way = code[p + Row.KIND], code[p + Row.WAY]
+    state[w + Warp.LAST_ISSUE] = now
+    state[c + Core.LAST_ISSUE] = now
+    state[c + Core.LAST_WARP] = w
+    complete = freed = now
+    if kind == Kind.QUEUED:
+        accepted = accept(machine, state, c, now)
+        state[c + Core.CONTROL_FREE] = max(state[c + Core.CONTROL_FREE], now + 1)
+        freed = accepted + code[p + Row.WAR] - machine.accept_delay
+        complete = send(code, work, machine, layout, state, c, w, accepted)
+    elif kind == Kind.TENSOR:
+        complete = multiply(code, state, tally, p, c, w, now)
+    else:
+        occupy(code, state, tally, p, c, w, now)
+        if kind == Kind.UNIT:
+            complete = now + code[p + Row.RAW]
+            freed = now + code[p + Row.WAR]
+        elif kind == Kind.GROUP:
+            complete = close_group(state, w)
+    long = 1 if kind == Kind.GROUP or way in (Way.GLOBAL, Way.COPY) else 0
+    if code[p + Row.WRITE_BOARD] >= 0:
+        raise_board(state, w, code[p + Row.WRITE_BOARD], complete, long, now)
+    if code[p + Row.READ_BOARD] >= 0:
+        raise_board(state, w, code[p + Row.READ_BOARD], freed, 0, now)
+    hold(code, machine, state, p, w, now)
+    note(state, log, p, w, now, complete, freed)

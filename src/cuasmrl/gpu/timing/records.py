@@ -1,0 +1,295 @@
+"""Fields of the records that the replay works on: instructions, warps, sub-cores, the SM.
+
+Compiled code works on flat arrays of 64-bit integers: the code, the work, the state, the tally, the log. A
+record is named by the position where it begins, a field is added to it: `state[w + Warp.READY]`. Inside the
+replay the arrays are bare pointers. That keeps it free of objects and their reference counts, which would
+cost more than the model itself.
+
+Times are cycles; those of tensor cores are sixteenths of a cycle, as their intervals are not whole.
+"""
+
+from enum import IntEnum
+
+SUB_CORES = 4
+BOARDS = 6
+IN_FLIGHT = 60
+"""Groups of copies that a warp can have in flight, as scoreboards count to 63."""
+SIXTEENTH = 16
+SLOTS = 3
+"""Operand slots of an instruction, each up to two registers wide."""
+FAR = 1 << 60
+REGISTERS = 256
+CONSTANT_LINES = 1024
+ACCEPT_RING, PORT_RING = 256, 1024
+"""Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long."""
+READS, WRITES = 16, 8
+"""General registers of an instruction that may be results of tensor products, or are."""
+
+
+class Kind(IntEnum):
+    """What becomes of an instruction after issue."""
+
+    FIXED = 0
+    QUEUED = 1
+    UNIT = 2
+    TENSOR = 3
+    BRANCH = 4
+    BARRIER = 5
+    EXIT = 6
+    DEPBAR = 7
+    GROUP = 8
+
+
+class Way(IntEnum):
+    """Which way a queued instruction goes."""
+
+    SHARED = 0
+    GLOBAL = 1
+    COPY = 2
+    CONSTANT = 3
+    OTHER = 4
+
+
+class Unit(IntEnum):
+    """Functional units of a sub-core."""
+
+    FMA = 0
+    FMA_LITE = 1
+    INT = 2
+    HALF = 3
+    FP64 = 4
+    XU = 5
+    UNIFORM = 6
+    BRANCH = 7
+    TENSOR = 8
+    NONE = 9
+
+
+class Row(IntEnum):
+    """An instruction of the schedule."""
+
+    ORIGINAL = 0
+    """Index in the listing that was traced."""
+    KIND = 1
+    UNIT = 2
+    HOLD = 3
+    """Cycles for which its unit takes nothing else."""
+    LITE = 4
+    """May it use the second FP32 pipe?"""
+    STALL = 5
+    YIELDS = 6
+    WAIT = 7
+    WRITE_BOARD = 8
+    READ_BOARD = 9
+    WAY = 10
+    RAW = 11
+    """From issue to the earliest consumer on an idle machine; sixteenths for tensor cores."""
+    WAR = 12
+    """From issue until its sources may be overwritten."""
+    LEAST_PASSES = 13
+    WORDS = 14
+    """Registers per lane that come back from memory."""
+    IS_LOAD = 15
+    SLOT = 16
+    """Its number among the traced instructions of its block; -1 if it has no accesses."""
+    DEPBAR_COUNT = 17
+    INTERVAL = 18
+    """Sixteenths between products of a sub-core."""
+    REUSE = 19
+    CONSTANT = 20
+    """Line of a constant bank that a fixed-latency operand reads; -1 for none."""
+    SOURCES = 21
+    """Six fields: registers by operand slot, -1 for none."""
+    READ_COUNT = 27
+    """Registers it reads that some tensor product writes."""
+    READS = 28
+    WRITE_COUNT = 44
+    """Registers a tensor product writes."""
+    WRITES = 45
+    LINE = 53
+    """Its line of the instruction cache."""
+    LAST = 54
+    """Is it the last of its block?"""
+    FIRST = 55
+    """Is it the first of its line?"""
+    TALLY = 56
+    """Where its cycles are counted."""
+    SAME_WARP = 57
+    """Least cycles from the issue of a product to the next one of the same warp."""
+    DEPBAR_BOARD = 58
+    """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
+    WIDTH = 59
+
+
+class Job(IntEnum):
+    """The head of the work: where its tables begin."""
+
+    WARPS_PER_BLOCK = 0
+    BLOCKS = 1
+    """Traced blocks; more are executed by going their ways again."""
+    BLOCK_STARTS = 2
+    """Record of the first instruction of each block of the code."""
+    PATH_STARTS = 3
+    """Per traced warp, where its path begins; one more for the end of the last. Each visit on a path has two
+    numbers: the block, and where its accesses begin."""
+    ACCESSES = 4
+    """Per visit and traced instruction of the block: record of the access, or -1 if no lane was active."""
+    HEAD = 5
+
+
+class Access(IntEnum):
+    """An access of a warp; its sectors follow."""
+
+    LINES = 0
+    PASSES = 1
+    SECTORS = 2
+    FIRST_SECTOR = 3
+
+
+class Sm(IntEnum):
+    """What the sub-cores share; it stands at the beginning of the state."""
+
+    TAG_FREE = 0
+    L2_FREE = 1
+    CLOCK = 2
+    """Counts accesses, so that the oldest line can leave a cache."""
+    STARTED = 3
+    """Blocks that have been given a seat."""
+    FINISHED = 4
+    ISSUED = 5
+    LOG_SIZE = 6
+    """Numbers that the log has room for."""
+    SEED = 7
+    """Of the latency jitter."""
+    ACCEPTS = 8
+    """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
+    PORT = 8 + ACCEPT_RING
+    """Cycles in which the data port of shared memory and L1 is taken."""
+    WIDTH = 8 + ACCEPT_RING + PORT_RING
+
+
+class Core(IntEnum):
+    """A sub-core."""
+
+    LAST_ISSUE = 0
+    LAST_WARP = 1
+    CONTROL_FREE = 2
+    ALLOCATE_FREE = 3
+    TENSOR_FREE = 4
+    LAST_TENSOR = 5
+    QUEUED = 6
+    ACCEPTED = 7
+    RETURN_FREE = 8
+    PORT_FREE = 9
+    UNIT_FREE = 11
+    CACHED = 21
+    """Six fields: register in the reuse cache by slot and bank."""
+    CACHED_WARP = 27
+    QUEUE = 33
+    """When each of up to 32 places of the memory queue becomes free."""
+    CONSTANTS = 65
+    """When the lines of the constant cache arrive; FAR if nobody has asked."""
+    TENSOR_FED = 65 + CONSTANT_LINES
+    """When the warp that sent the last product may issue another."""
+    NEXT = 66 + CONSTANT_LINES
+    """No warp can issue before."""
+    LINES = 67 + CONSTANT_LINES
+    """When the lines of the L0 instruction cache arrive; behind them, which lines they are."""
+
+
+class Warp(IntEnum):
+    """A warp slot of the SM."""
+
+    BLOCK = 0
+    SEAT = 1
+    """Record of the block it belongs to."""
+    VISIT = 2
+    LAST_VISIT = 3
+    POSITION = 4
+    """Record of its next instruction."""
+    READY = 5
+    """When that may issue as far as time decides; FAR at a barrier and when there is no warp."""
+    LAST_ISSUE = 6
+    BORN = 7
+    STALL_END = 8
+    JUMP_END = 9
+    FETCH_END = 10
+    COPIES_END = 11
+    RELEASE = 12
+    WAITING = 13
+    GROUPS = 14
+    """Groups of copies it has closed."""
+    COPIES = 15
+    """When the copies issued so far have arrived."""
+    BOARD_DONE = 16
+    BOARD_BEFORE = 22
+    """What BOARD_DONE was before the last increment, which is not visible at once."""
+    BOARD_SET = 28
+    BOARD_LONG = 34
+    NUMBER = 40
+    """Its number in the block."""
+    GROUP_DONE = 41
+    RESULTS = 41 + IN_FLIGHT
+    """When registers hold the results of tensor products, in sixteenths."""
+    WIDTH = 41 + IN_FLIGHT + REGISTERS
+
+
+class Seat(IntEnum):
+    """A block that is resident."""
+
+    ALIVE = 0
+    ARRIVED = 1
+    """Warps that wait at its barrier."""
+    WARPS = 2
+    """Record of its first warp."""
+    WIDTH = 3
+
+
+class Tally(IntEnum):
+    """What is counted: cycles by reason of all warps, of the units, of each sub-core, of each instruction."""
+
+    WARPS = 0
+    UNITS = 16
+    CORES = 32
+    ROWS = 96
+    REASONS = 16
+
+
+class Note(IntEnum):
+    """What is written down of an issue: the only record that reports and the sanitizer read."""
+
+    CYCLE = 0
+    BLOCK = 1
+    WARP = 2
+    """Its number in the block."""
+    POSITION = 3
+    """Its position in the schedule."""
+    COMPLETE = 4
+    """When its result is there; for fixed latencies the cycle of issue, as their latency is not modelled."""
+    FREED = 5
+    """When its sources may be overwritten."""
+    WIDTH = 6
+
+
+class Reason(IntEnum):
+    """Why a cycle of a warp or a sub-core passed, in the order in which an instruction meets them."""
+
+    ISSUED = 0
+    STALL = 1
+    BRANCH = 2
+    FETCH = 3
+    SHORT_SCOREBOARD = 4
+    LONG_SCOREBOARD = 5
+    COPY = 6
+    BARRIER = 7
+    TENSOR_RESULT = 8
+    CONSTANT = 9
+    TENSOR_BUSY = 10
+    UNIT_BUSY = 11
+    MEMORY_QUEUE = 12
+    REGISTER_PORT = 13
+    NOT_SELECTED = 14
+    NO_WARP = 15
+
+
+REASON_NAMES = {reason: reason.name.lower().replace("_", " ") for reason in Reason}

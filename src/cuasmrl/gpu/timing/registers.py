@@ -1,0 +1,38 @@
+"""Register file: two banks with one read port each, and the reuse cache.
+
+Huerta et al. (MICRO 2025): an instruction with fixed latency waits in Allocate until all its operands can be
+read in the three cycles that follow. The reuse cache holds one register per operand slot and bank; it serves
+the same warp and slot, and any later read through the slot replaces it.
+"""
+
+from cuasmrl.compiled import compiled
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.records import SLOTS, Core, Row
+
+_READ_CYCLES = 3
+
+
+@compiled
+def read_operands(code: Int, state: Int, p: int, c: int, w: int, enter: int) -> int:
+    """When an instruction that comes to Allocate in cycle `enter` can go on; takes the ports."""
+    even = odd = 0
+    for slot in range(SLOTS):
+        for k in range(2):
+            register = code[p + Row.SOURCES + 2 * slot + k]
+            if register >= 0:
+                at = c + 2 * slot + (register & 1)
+                if state[at + Core.CACHED] != register or state[at + Core.CACHED_WARP] != w:
+                    odd += register & 1
+                    even += 1 - (register & 1)
+                state[at + Core.CACHED] = register if code[p + Row.REUSE] >> slot & 1 else -1
+                state[at + Core.CACHED_WARP] = w
+    grant = enter
+    if even:
+        grant = max(grant, state[c + Core.PORT_FREE] + even - 1 - _READ_CYCLES)
+    if odd:
+        grant = max(grant, state[c + Core.PORT_FREE + 1] + odd - 1 - _READ_CYCLES)
+    if even:
+        state[c + Core.PORT_FREE] = max(state[c + Core.PORT_FREE], grant + 1) + even
+    if odd:
+        state[c + Core.PORT_FREE + 1] = max(state[c + Core.PORT_FREE + 1], grant + 1) + odd
+    return grant

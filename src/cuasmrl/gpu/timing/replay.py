@@ -1,0 +1,207 @@
+"""One SM at work: four sub-cores issue the instructions of resident blocks, cycle by cycle.
+
+Everything an instruction will ever wait for is known when it is issued, because units, ports and queues are
+reserved then: so there is no event queue, and cycles in which nobody can issue are skipped.
+
+An instruction that is issued in cycle t is in Control in t + 1 and, if its latency is fixed, in Allocate from
+t + 2 on, where it waits for its read ports and holds up what comes behind.
+"""
+
+import numpy as np
+
+from cuasmrl.compiled import compiled, pointer_to
+from cuasmrl.gpu.timing.attribution import attribute
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.front_end import fetch
+from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
+from cuasmrl.gpu.timing.pipes import issue
+from cuasmrl.gpu.timing.records import FAR, SUB_CORES, Core, Job, Kind, Reason, Row, Seat, Sm, Tally, Warp
+from cuasmrl.gpu.timing.waits import issue_time, ready_time
+
+_ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
+_VISIT_WIDTH = 2
+
+
+@compiled
+def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
+    """Nothing has been launched, all caches are cold."""
+    state = np.zeros(layout.size, np.int64)
+    state[Sm.ACCEPTS : Sm.WIDTH] = -1
+    for k in range(SUB_CORES):
+        c = layout.cores + k * layout.core_width
+        state[c + Core.LAST_ISSUE] = -1
+        state[c + Core.LAST_WARP] = -1
+        state[c + Core.LAST_TENSOR] = -1
+        state[c + Core.ACCEPTED] = -FAR
+        state[c + Core.CACHED : c + Core.QUEUE] = -1
+        state[c + Core.CONSTANTS : c + Core.TENSOR_FED] = FAR
+        state[c + Core.LINES + machine.l0_lines : c + layout.core_width] = -1
+    for w in range(layout.warps, layout.warps_end, _WARP_WIDTH):
+        state[w + Warp.READY] = FAR
+    for k, seat in enumerate(range(layout.seats, layout.warps, _SEAT_WIDTH)):
+        state[seat + Seat.WARPS] = layout.warps + k * per_block * _WARP_WIDTH
+    for tag in range(layout.tags, layout.tags + machine.l1_sets * L1_WAYS * TAG_WORDS, TAG_WORDS):
+        state[tag] = -1
+    return state
+
+
+@compiled
+def start_block(work: Int, state: Int, seat: int, now: int) -> None:
+    """Put the warps of the next block into their slots; they may issue from cycle `now` on."""
+    per_block = work[Job.WARPS_PER_BLOCK]
+    block = state[Sm.STARTED]
+    state[Sm.STARTED] += 1
+    state[seat + Seat.ALIVE] = per_block
+    for k in range(per_block):
+        w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
+        for field in range(w, w + _WARP_WIDTH):
+            state[field] = 0
+        path = work[Job.PATH_STARTS] + block % work[Job.BLOCKS] * per_block + k
+        state[w + Warp.BLOCK] = block
+        state[w + Warp.SEAT] = seat
+        state[w + Warp.NUMBER] = k
+        state[w + Warp.VISIT] = work[path]
+        state[w + Warp.LAST_VISIT] = work[path + 1]
+        state[w + Warp.POSITION] = work[work[Job.BLOCK_STARTS] + work[work[path]]]
+        state[w + Warp.BORN] = now
+        state[w + Warp.LAST_ISSUE] = now - 1
+        state[w + Warp.STALL_END] = now
+        state[w + Warp.READY] = now
+
+
+@compiled
+def advance(code: Int, work: Int, machine: Machine, state: Int, w: int, now: int) -> None:
+    """To the next instruction on the warp's way."""
+    p = state[w + Warp.POSITION]
+    following = p + _ROW_WIDTH
+    if code[p + Row.LAST]:
+        visit = state[w + Warp.VISIT] + _VISIT_WIDTH
+        state[w + Warp.VISIT] = visit
+        if visit < state[w + Warp.LAST_VISIT]:
+            target = work[work[Job.BLOCK_STARTS] + work[visit]]
+            if target != following:
+                state[w + Warp.JUMP_END] = now + machine.branch_taken
+            following = target
+    state[w + Warp.POSITION] = following
+
+
+@compiled
+def open_barrier(code: Int, work: Int, state: Int, seat: int, release: int) -> None:
+    """All warps of a block that wait at its barrier may go on."""
+    state[seat + Seat.ARRIVED] = 0
+    for k in range(work[Job.WARPS_PER_BLOCK]):
+        w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
+        if state[w + Warp.WAITING]:
+            state[w + Warp.WAITING] = 0
+            state[w + Warp.RELEASE] = release
+            state[w + Warp.READY] = ready_time(code, state, w)
+
+
+@compiled
+def wake(layout: Layout, state: Int, at: int) -> None:
+    """Let every sub-core look at its warps again."""
+    for k in range(SUB_CORES):
+        c = layout.cores + k * layout.core_width
+        state[c + Core.NEXT] = min(state[c + Core.NEXT], at)
+
+
+@compiled
+def choose(
+    code: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, now: int
+) -> tuple[int, int]:
+    """The warp that issues now, or -1; and when the next one of this sub-core may.
+
+    Greedy, then youngest: the warp that issued last, else the one that came last or has the highest number.
+    """
+    best, soonest = -1, FAR
+    last = state[c + Core.LAST_WARP]
+    for w in range(layout.warps + number * _WARP_WIDTH, layout.warps_end, SUB_CORES * _WARP_WIDTH):
+        at = state[w + Warp.READY]
+        if at <= now:
+            at = issue_time(code, machine, state, c, w, now)
+        # Only one of those that could issue now will.
+        soonest = min(soonest, max(at, now + 1))
+        if at > now:
+            continue
+        if best < 0 or w == last or (best != last and state[w + Warp.BORN] >= state[best + Warp.BORN]):
+            best = w
+    return best, soonest
+
+
+@compiled
+def go_on(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, c: int, w: int, blocks: int, now: int
+) -> None:  # fmt: skip
+    """After an issue: to the next instruction, into a barrier, or out."""
+    at_barrier = code[state[w + Warp.POSITION] + Row.KIND] == Kind.BARRIER
+    seat = state[w + Warp.SEAT]
+    advance(code, work, machine, state, w, now)
+    state[w + Warp.READY] = FAR
+    if state[w + Warp.VISIT] >= state[w + Warp.LAST_VISIT]:
+        state[seat + Seat.ALIVE] -= 1
+        if state[seat + Seat.ALIVE] == 0:
+            state[layout.ends + state[w + Warp.BLOCK]] = now + 1
+            state[Sm.FINISHED] += 1
+            if state[Sm.STARTED] < blocks:
+                start_block(work, state, seat, now + machine.block_start)
+                wake(layout, state, now + machine.block_start)
+    else:
+        p = state[w + Warp.POSITION]
+        if code[p + Row.FIRST] or state[w + Warp.JUMP_END]:
+            state[w + Warp.FETCH_END] = fetch(machine, state, c, code[p + Row.LINE], now)
+        if at_barrier:
+            state[seat + Seat.ARRIVED] += 1
+            state[w + Warp.WAITING] = 1
+        else:
+            state[w + Warp.READY] = ready_time(code, state, w)
+            state[c + Core.NEXT] = min(state[c + Core.NEXT], max(now + 1, state[w + Warp.READY]))
+    if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
+        open_barrier(code, work, state, seat, now + machine.bar_latency)
+        wake(layout, state, now + 1)
+
+
+@compiled
+def run(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, resident: int,
+    blocks: int,
+) -> None:  # fmt: skip
+    """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
+    for k in range(min(resident, blocks)):
+        start_block(work, state, layout.seats + k * _SEAT_WIDTH, 0)
+    now = 0
+    while now < FAR and state[Sm.FINISHED] < blocks:
+        for number in range(SUB_CORES):
+            c = layout.cores + number * layout.core_width
+            if state[c + Core.NEXT] <= now:
+                w, state[c + Core.NEXT] = choose(code, machine, layout, state, number, c, now)
+                if w >= 0:
+                    attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
+                    issue(code, work, machine, layout, state, tally, log, c, w, now)
+                    go_on(code, work, machine, layout, state, c, w, blocks, now)
+        now = FAR
+        for c in range(layout.cores, layout.seats, layout.core_width):
+            now = min(now, state[c + Core.NEXT])
+
+
+@compiled
+def replay(
+    code: Int, work: Int, machine: Machine, layout: Layout, resident: int, blocks: int, seed: int, tally: Int,
+    log: Int,
+) -> Int:  # fmt: skip
+    """Run `blocks` blocks, `resident` at a time, on the ways of the traced blocks in turn.
+
+    Counts in `tally`, writes a `Note` of every issue to `log` as far as it reaches, and gives the cycle in
+    which each block was done; 0 for one that never was.
+    """
+    state = empty_state(machine, layout, work[Job.WARPS_PER_BLOCK])
+    state[Sm.LOG_SIZE] = log.size
+    state[Sm.SEED] = seed
+    run(
+        pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), pointer_to(tally),
+        pointer_to(log), resident, blocks,
+    )  # fmt: skip
+    ends = state[layout.ends : layout.ends + blocks].copy()
+    for number in range(SUB_CORES):
+        last = state[layout.cores + number * layout.core_width + Core.LAST_ISSUE]
+        tally[Tally.CORES + number * Tally.REASONS + Reason.NO_WARP] += ends.max() - last - 1
+    return ends

@@ -1,0 +1,92 @@
+"""What an instruction waits for: by itself, and for the units, ports and queues of its sub-core.
+
+In compiled functions `p`, `w` and `c` are the records of an instruction, a warp and a sub-core.
+"""
+
+from cuasmrl.compiled import compiled
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.machine import Machine
+from cuasmrl.gpu.timing.records import BOARDS, CONSTANT_LINES, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
+
+
+@compiled
+def up(sixteenths: int) -> int:
+    """The cycle in which, or before which, something has happened."""
+    return (sixteenths + SIXTEENTH - 1) // SIXTEENTH
+
+
+@compiled
+def boards_done(code: Int, state: Int, p: int, w: int, long: int) -> int:
+    """When the scoreboards that an instruction waits for are zero; one raised a cycle ago is not seen yet."""
+    done = 0
+    mask = code[p + Row.WAIT]
+    for board in range(BOARDS):
+        if mask >> board & 1 and state[w + Warp.BOARD_LONG + board] == long:
+            if state[w + Warp.BOARD_SET + board] + 2 <= state[w + Warp.STALL_END]:
+                done = max(done, state[w + Warp.BOARD_DONE + board])
+            else:
+                done = max(done, state[w + Warp.BOARD_BEFORE + board])
+    return done
+
+
+@compiled
+def tensor_results(code: Int, state: Int, p: int, w: int) -> int:
+    """When the products whose results an instruction reads are there."""
+    done = 0
+    for k in range(code[p + Row.READ_COUNT]):
+        done = max(done, state[w + Warp.RESULTS + code[p + Row.READS + k]])
+    return up(done)
+
+
+@compiled
+def ready_time(code: Int, state: Int, w: int) -> int:
+    """When everything has happened that a warp's next instruction waits for by itself."""
+    p = state[w + Warp.POSITION]
+    at = max(state[w + Warp.STALL_END], state[w + Warp.JUMP_END])
+    at = max(at, state[w + Warp.FETCH_END])
+    if code[p + Row.WAIT]:
+        at = max(at, boards_done(code, state, p, w, 0))
+        at = max(at, boards_done(code, state, p, w, 1))
+    at = max(at, state[w + Warp.COPIES_END])
+    at = max(at, state[w + Warp.RELEASE])
+    return max(at, tensor_results(code, state, p, w))
+
+
+@compiled
+def tensor_free(state: Int, c: int, w: int) -> int:
+    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction of it."""
+    free = state[c + Core.TENSOR_FREE] // SIXTEENTH
+    return max(free, state[c + Core.TENSOR_FED]) if state[c + Core.LAST_TENSOR] == w else free
+
+
+@compiled
+def unit_free(code: Int, state: Int, p: int, c: int) -> int:
+    free = state[c + Core.UNIT_FREE + code[p + Row.UNIT]]
+    return min(free, state[c + Core.UNIT_FREE + Unit.FMA_LITE]) if code[p + Row.LITE] else free
+
+
+@compiled
+def queue_free(state: Int, c: int) -> int:
+    """When the memory queue has room for one more."""
+    return state[c + Core.QUEUE + state[c + Core.QUEUED]]
+
+
+@compiled
+def issue_time(code: Int, machine: Machine, state: Int, c: int, w: int, now: int) -> int:
+    """When units, ports and queues of the sub-core let an instruction in that is ready now."""
+    p = state[w + Warp.POSITION]
+    at = state[c + Core.CONTROL_FREE]
+    kind = code[p + Row.KIND]
+    if kind == Kind.TENSOR:
+        at = max(at, tensor_free(state, c, w))
+    elif kind == Kind.QUEUED:
+        at = max(at, queue_free(state, c))
+    elif code[p + Row.UNIT] != Unit.NONE:
+        at = max(at, unit_free(code, state, p, c))
+    line = code[p + Row.CONSTANT]
+    if line >= 0:
+        line = c + Core.CONSTANTS + line % CONSTANT_LINES
+        if state[line] == FAR:
+            state[line] = now + machine.constant_miss
+        at = max(at, state[line])
+    return at

@@ -1,0 +1,77 @@
+"""A kernel with its trace on a chip, ready to time any schedule of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import Listing
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import CHIPS, Chip, chip_of_arch
+from cuasmrl.gpu.emulator import Emulator, Trace
+from cuasmrl.gpu.launches import LaunchRecord
+from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.timing import Model, load_parameters, trace_share
+from cuasmrl.schedule import Schedule, schedule_of
+
+
+@dataclass(frozen=True, eq=False)
+class TracedKernel:
+    name: str
+    """The workload, or the file."""
+    config: str
+    """The config of the workload, or the kernel of the file."""
+    sizes: Mapping[str, int]
+    cubin: Cubin = field(repr=False)
+    listing: Listing = field(repr=False)
+    trace: Trace = field(repr=False)
+    chip: Chip
+
+    @property
+    def original(self) -> Schedule:
+        """The schedule that was traced."""
+        return Schedule.original(self.listing)
+
+    @cached_property
+    def model(self) -> Model:
+        return Model(self.original, self.trace, self.chip)
+
+    def schedule_in(self, cubin: Cubin) -> Schedule:
+        """The schedule that another cubin holds of this kernel."""
+        kernel = self.listing.kernel
+        if cubin.arch != kernel.arch:
+            raise CuasmrlError(
+                f"{cubin.source} is compiled for sm_{cubin.arch}, {self.cubin.source} for sm_{kernel.arch}; "
+                "schedules can be compared only on one architecture"
+            )
+        return schedule_of(self.listing, cubin.kernel(kernel.name).words, cubin.source)
+
+
+def trace_launch(
+    name: str, config: str, sizes: Mapping[str, int], cubin: Cubin, kernel: str, launch: Launch, chip: Chip
+) -> TracedKernel:
+    """Trace what one SM of the chip has to do of a launch; name, config and sizes are for reports."""
+    load_parameters(chip.key)  # refuses a chip without timing data before any work is done
+    emulator = Emulator(cubin, kernel, chip)
+    trace = trace_share(launch, emulator)
+    return TracedKernel(name, config, sizes, cubin, emulator.listing, trace, chip)
+
+
+def trace_cubin(
+    cubin: Cubin, record: LaunchRecord, kernel: str | None = None, chip: Chip | None = None
+) -> TracedKernel:
+    """Trace a launch of a kernel of a cubin; without a chip, on the one that stands for its architecture."""
+    chosen = cubin.kernel(kernel or record.kernel)
+    chip = chip or chip_of_arch(cubin.arch)
+    if not chip.runs(cubin.arch):
+        able = ", ".join(key for key, other in CHIPS.items() if other.runs(cubin.arch))
+        raise CuasmrlError(
+            f"{cubin.source} is compiled for sm_{cubin.arch}, which {chip.key} (sm_{chip.arch}) cannot run; "
+            + (f"choose --chip {able}" if able else "no chip here does")
+        )
+    launch = record.launch(chosen)
+    sizes = {"blocks": launch.blocks, "threads": launch.threads}
+    return trace_launch(Path(cubin.source).name, chosen.name, sizes, cubin, chosen.name, launch, chip)

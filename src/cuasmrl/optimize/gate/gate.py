@@ -1,0 +1,187 @@
+"""The gate: proof, execution, hazards, and a gain that holds where no search has looked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.checker import Certificate, Checker, Refusal
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices import Timer
+from cuasmrl.gpu.devices.virtual import UNSEEN_SEEDS
+from cuasmrl.gpu.emulator import Emulator
+from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.timing import trace_share
+from cuasmrl.gpu.timing.uncertainty import Gain, measure
+from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.optimize.gate.hazards import SEEDS, new_hazards
+from cuasmrl.optimize.gate.problems import TRACED_SEED, Problem, Problems
+from cuasmrl.optimize.gate.results import compare_results
+from cuasmrl.optimize.gate.verdict import Check, Outcome, Verdict, in_words
+from cuasmrl.schedule import Schedule
+
+OpenTimer: TypeAlias = Callable[[TracedKernel, Callable[[], Launch]], Timer]
+"""Gives the timer of a kernel that was traced; the launch it was traced with can be made again."""
+
+_FRESH_SEEDS = range(1001, 1100)
+"""Of inputs: tracing and everything before the gate uses others."""
+_SEEDS_OF_MAIN = 2
+
+
+def judge(
+    kernel: TracedKernel,
+    schedule: Schedule,
+    problems: Problems,
+    timer: Timer,
+    open_timer: OpenTimer,
+    stage: Callable[[str], None] = lambda what: None,
+) -> Verdict:
+    """Judge a schedule; `timer` is that of the main problem, `open_timer` gives those of others."""
+    candidate = schedule.apply(kernel.cubin)
+    stage("proving the schedule")
+    certificate, proof = _prove(kernel.cubin, candidate)
+    stage("comparing results")
+    checks = [proof, _results(kernel, candidate, problems)]
+    stage("looking for hazards")
+    checks.append(_hazards(kernel, schedule))
+    gain: Gain | None = None
+    if any(check.outcome is Outcome.FAILED for check in checks):
+        # What is not known to be right must not reach a device.
+        checks.append(Check("gain", Outcome.LEFT_OUT, "the schedule is not known to be right"))
+    else:
+        stage("confirming the gain")
+        gain = timer.confirm(kernel.original, schedule)
+        checks.append(_gain_check("gain", [("", gain)]))
+    if gain is not None and gain.survives:
+        stage("confirming the gain at other sizes")
+        checks.append(_other_sizes(kernel, schedule, problems, open_timer))
+    else:
+        checks.append(Check("other sizes", Outcome.LEFT_OUT, "there is no gain to confirm"))
+    return _verdict(kernel, schedule, timer, tuple(checks), gain, certificate)
+
+
+def no_improvement(kernel: TracedKernel, timer: Timer) -> Verdict:
+    """When nothing faster than the original was found there is nothing to judge."""
+    check = Check("gain", Outcome.FAILED, "no schedule was faster than the original")
+    return _verdict(kernel, kernel.original, timer, (check,), None, None)
+
+
+def _verdict(
+    kernel: TracedKernel,
+    schedule: Schedule,
+    timer: Timer,
+    checks: tuple[Check, ...],
+    gain: Gain | None,
+    certificate: Certificate | None,
+) -> Verdict:
+    before = measure(kernel.model, kernel.original, UNSEEN_SEEDS).value
+    after = measure(kernel.model, schedule, UNSEEN_SEEDS).value
+    return Verdict(
+        kernel.listing.kernel.name,
+        timer.device,
+        timer.unit,
+        schedule.key.hex(),
+        checks,
+        before,
+        after,
+        gain,
+        certificate,
+    )
+
+
+def _prove(original: Cubin, candidate: Cubin) -> tuple[Certificate | None, Check]:
+    name = "certificate"
+    try:
+        certificate = Checker(original).check(candidate)
+    except Refusal as refusal:
+        return None, Check(name, Outcome.FAILED, str(refusal))
+    facts = sum(sum(proved.values()) for proved in certificate.proved.values())
+    return certificate, Check(name, Outcome.PASSED, f"as safe as the original, {facts:,} facts proved")
+
+
+def _results(kernel: TracedKernel, candidate: Cubin, problems: Problems) -> Check:
+    name = kernel.listing.kernel.name
+    old = _emulator(kernel)
+    # Read back from its bytes: what is delivered is what is executed.
+    new = Emulator(Cubin.parse(candidate.data, "the candidate"), name, kernel.chip)
+    rounds = [problems.main] * _SEEDS_OF_MAIN + list(problems.shapes)
+    found = [compare_results(old, new, p, seed) for p, seed in zip(rounds, _FRESH_SEEDS, strict=False)]
+    for one in found:
+        if one.difference is not None:
+            return Check("results", Outcome.FAILED, f"{one.problem}: {one.difference}")
+    if found[0].refused:
+        return Check("results", Outcome.FAILED, f"the original itself fails: {found[0].refused}")
+    run = [one for one in found if one.refused is None]
+    sentence = (
+        f"bit by bit those of the original on {len(run)} fresh inputs, {sum(one.blocks for one in run)} "
+        f"blocks, {sum(one.bytes for one in run):,} bytes ({_named(one.problem for one in run)})"
+    )
+    return Check("results", Outcome.PASSED, sentence)
+
+
+def _hazards(kernel: TracedKernel, schedule: Schedule) -> Check:
+    found = new_hazards(kernel.model, kernel.original, schedule)
+    if found:
+        more = f" ({len(found)} pairs in all)" if len(found) > 1 else ""
+        return Check("hazards", Outcome.FAILED, f"{found[0]}{more}")
+    return Check("hazards", Outcome.PASSED, f"none in {len(SEEDS)} replays of all warps of an SM")
+
+
+def _named(problems: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(problems))
+
+
+def _other_sizes(
+    kernel: TracedKernel,
+    schedule: Schedule,
+    problems: Problems,
+    open_timer: OpenTimer,
+) -> Check:
+    chosen = _other_lengths(_emulator(kernel), problems)
+    if not chosen:
+        return Check("other sizes", Outcome.LEFT_OUT, "this cubin is known to run one size only")
+    gains = []
+    for problem in chosen:
+        timer = open_timer(_traced_again(kernel, problem), partial(problem.launch, TRACED_SEED))
+        gains.append((problem.name, timer.confirm(kernel.original, schedule)))
+    return _gain_check("other sizes", gains)
+
+
+def _other_lengths(emulator: Emulator, problems: Problems) -> list[Problem]:
+    """One that a block has less to do for, and one with more; of equal work, if there are no others."""
+    own = _work(emulator, problems.main)
+    first: dict[int, Problem] = {}
+    for problem in problems.lengths:
+        work = _work(emulator, problem)
+        if work:
+            first.setdefault((work > own) - (work < own), problem)
+        if {-1, 1} <= first.keys():
+            break
+    return [first[sign] for sign in (-1, 1) if sign in first] or list(first.values())
+
+
+def _work(emulator: Emulator, problem: Problem) -> int:
+    """Instructions of the last block, which in triangular problems has most to do; 0 if it cannot run."""
+    launch = problem.launch(TRACED_SEED)
+    try:
+        return emulator.run(launch, [launch.blocks - 1]).warp_instructions
+    except CuasmrlError:
+        return 0
+
+
+def _traced_again(kernel: TracedKernel, problem: Problem) -> TracedKernel:
+    trace = trace_share(problem.launch(TRACED_SEED), _emulator(kernel))
+    return replace(kernel, sizes=problem.sizes, trace=trace)
+
+
+def _emulator(kernel: TracedKernel) -> Emulator:
+    return Emulator(kernel.cubin, kernel.listing.kernel.name, kernel.chip, kernel.listing)
+
+
+def _gain_check(name: str, gains: list[tuple[str, Gain]]) -> Check:
+    outcome = Outcome.PASSED if all(gain.survives for _, gain in gains) else Outcome.FAILED
+    words = "; ".join(f"{size}: {in_words(gain)}" if size else in_words(gain) for size, gain in gains)
+    return Check(name, outcome, words)

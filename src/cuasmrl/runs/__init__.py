@@ -1,8 +1,0 @@
-"""Runs on disk: what was asked for, every evaluation, the best schedule, the verdict; and how to go on."""
-
-from cuasmrl.runs.config import RunConfig, versions
-from cuasmrl.runs.directory import RunDirectory
-from cuasmrl.runs.log import Log
-from cuasmrl.runs.schedules import schedule_from, schedule_to
-
-__all__ = ["Log", "RunConfig", "RunDirectory", "schedule_from", "schedule_to", "versions"]

@@ -1,0 +1,82 @@
+"""`cuasmrl store`, as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cuasmrl.cli import app
+from cuasmrl.deploy.store import Store
+from cuasmrl.errors import CuasmrlError
+from tests.command import sentence
+from tests.deploy.store.results import compiled, entry, with_byte
+
+
+def run(*arguments: str | Path, status: int = 0) -> str:
+    """In this process, for there are many of them; --json and errors go the way of all commands."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == status, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("CUASMRL_STORE", str(tmp_path / "store"))
+    store = Store()
+    store.keep(entry())
+    store.record(compiled("rmsnorm"), [], {"kernel": "rmsnorm"})
+    return store
+
+
+def test_a_round_through_all_commands(store: Store, tmp_path: Path) -> None:
+    key = entry().key
+    listed = run("store", "ls")
+    assert (
+        f"{key[:12]}  sm_80  softmax  +11.11 % (+1.00 to +9.00 %) in modelled cycles on virtual:a100"
+        in listed
+    )
+    assert f"1 entry, 0.1 MB, epoch {store.epoch}" in listed
+    assert "1 recorded kernel waits for `cuasmrl optimize --recorded`" in listed
+    data = json.loads(run("store", "ls", "--json"))
+    assert [one["key"] for one in data["entries"]] == [key]
+    assert data["recorded"][0]["origin"] == {"kernel": "rmsnorm"}
+
+    shown = run("store", "show", key[:8], "-o", tmp_path / "out")
+    assert f"key          {key}" in shown
+    assert (tmp_path / "out" / "optimised.cubin").read_bytes() == entry().optimised
+    assert json.loads(run("store", "show", key, "--json"))["certificate"]["certified"] is True
+    assert "certified" in run(
+        "check", tmp_path / "out" / "original.cubin", tmp_path / "out" / "optimised.cubin"
+    )
+
+    assert "1 entry in" in run("store", "export", tmp_path / "one.tar", key[:8])
+    other = ("--store", tmp_path / "other")
+    assert "1 added, 0 replaced, 0 kept" in run("store", "import", tmp_path / "one.tar", *other)
+    assert json.loads(run("store", "import", tmp_path / "one.tar", *other, "--json"))["kept"] == [key]
+    assert "1 of 1 entry of" in run("store", "verify", *other)
+    assert json.loads(run("store", "rm", "--all", *other, "--json")) == {"removed": [key], "epoch": "empty"}
+    assert "1 removed" in run("store", "rm", "--recorded", "--all")
+    assert store.recorded() == []
+
+
+def test_a_damaged_entry(store: Store) -> None:
+    place = store.root / "objects" / entry().key[:2] / entry().key
+    place.write_bytes(with_byte(place.read_bytes(), 3000))
+    report = run("store", "verify", status=1)
+    assert "damaged: its content does not have the digest" in report
+    assert "it is now in" in report
+    assert "0 entries" in run("store", "ls")
+
+
+def test_bad_input_is_one_sentence(store: Store, tmp_path: Path) -> None:
+    assert "has no entry zz" in sentence("store", "show", "zz")
+    for arguments, words in (
+        (("rm",), "name the keys to remove, or say --all"),
+        (("rm", "--recorded", "zz"), "no recorded kernels begin with zz"),
+        (("import", tmp_path / "nothing.tar"), "cannot read"),
+    ):
+        with pytest.raises(CuasmrlError, match=words):
+            CliRunner().invoke(app, ["store", *map(str, arguments)], catch_exceptions=False)
+    (store.root / "schema").write_text("9\n")
+    assert "has schema 9, but this version of cuasmrl knows 1; update cuasmrl" in sentence("store", "ls")

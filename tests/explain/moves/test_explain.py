@@ -1,0 +1,107 @@
+"""Explanations of small kernels: sums, words, rules."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from cuasmrl.explain.moves import Explanation, explain, rules_of
+from cuasmrl.explain.moves.changes import Retime
+from cuasmrl.explain.moves.patterns import Pattern, Scenery
+from cuasmrl.explain.moves.story import Step
+from cuasmrl.explain.moves.table import lesson, story
+from cuasmrl.explain.moves.words import deed
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.schedule import Board, SetReuse, SetStall, SetYield
+from tests.climbing import faster, kernel
+from tests.explain.moves.schedules import planted, timer
+from tests.traced_kernels import traced
+
+
+@lru_cache
+def explained() -> Explanation:
+    return explain(traced("gemm_leaky_relu"), planted()[2], timer("gemm_leaky_relu"))
+
+
+@lru_cache
+def climbed() -> Explanation:
+    return explain(kernel(), faster(), VirtualTimer(kernel(), members=2))
+
+
+@pytest.mark.parametrize("found", [explained, climbed])
+def test_steps_and_reasons_sum_to_the_gain(found: Callable[[], Explanation]) -> None:
+    explanation = found()
+    saved = explanation.original - explanation.minimal
+    assert saved > 0
+    assert explanation.minimal <= explanation.winner + explanation.tolerance
+    assert sum(move.in_order for move in explanation.moves) == pytest.approx(saved)
+    assert sum(move.share for move in explanation.moves) == pytest.approx(saved)
+    for move in explanation.moves:
+        assert -sum(reason.change for reason in move.reasons) == pytest.approx(move.in_order, abs=1e-6)
+
+
+def test_the_planted_move_is_named() -> None:
+    good, _, _ = planted()
+    retiming, move = explained().moves
+    assert retiming.pattern == Pattern("stall counts brought to the smallest", "in the loop")
+    assert retiming.without is None
+    assert move.pattern.what.startswith("shared-memory loads moved up past")
+    assert move.deed.startswith(f"LDSM at {16 * good:#06x} up ")
+    assert move.in_order == move.alone == move.without == move.share > 0
+    marked = [line for line in move.lines if line is not None and line.mark != " "]
+    assert sorted(line.mark for line in marked) == ["+", "-"]
+    assert len({line.text for line in marked}) == 1
+    assert marked[0].address < marked[1].address == 16 * good
+
+
+def test_an_explanation_is_the_same_again() -> None:
+    again = explain(traced("gemm_leaky_relu"), planted()[2], timer("gemm_leaky_relu"))
+    assert again == explained()
+    found = json.loads(json.dumps(again.as_dict()))
+    assert len(found["moves"]) == len(again.moves)
+    assert found["moves"][0]["pattern"]["where"] == "in the loop"
+
+
+def test_what_is_not_faster_has_nothing_to_explain() -> None:
+    softmax = traced("softmax")
+    found = explain(softmax, softmax.original, timer("softmax"))
+    assert found.moves == ()
+    assert "there is nothing to explain" in story(found)[-1]
+    assert lesson(rules_of([found]), 1)[1:] == ["  nothing that is faster"]
+
+
+def test_rules_over_several_runs() -> None:
+    one = explained()
+    other = replace(one, kernel="other", moves=one.moves[1:])
+    twice = {rule.pattern: rule for rule in rules_of([one, other])}
+    alone = {rule.pattern: rule for rule in rules_of([one])}
+    retiming, move = (step.pattern for step in one.moves)
+    assert (twice[move].moves, twice[move].runs, len(twice[move].kernels)) == (2, 2, 2)
+    assert twice[move].saved == pytest.approx(alone[move].saved)
+    assert twice[retiming] == alone[retiming]
+    assert "2 moves in 2 runs on 2 kernels save" in twice[move].text
+    assert alone[retiming].text.startswith("stall counts brought to the smallest, in the loop: 1 move ")
+    total = sum(rule.runs * rule.saved for rule in twice.values())
+    saved = 100 * sum(move.share for move in (*one.moves, *other.moves)) / one.original
+    assert total == pytest.approx(saved)
+
+
+def test_edits_in_words() -> None:
+    board = Board(traced("gemm_leaky_relu").listing)
+    scenery, before = Scenery(board), board.schedule()
+    product = next(i for i, kind in enumerate(scenery.kinds) if kind == "tensor product" and board.reuse(i))
+    said = {}
+    edits = SetStall(product, 9), SetYield(product, True), SetReuse(product, False)
+    for change in (*edits, Retime(board.block_of[product])):
+        step = Step((change,), before, before)
+        said[type(change)] = deed(step, scenery), scenery.pattern(step).what
+    place = f"HMMA at {16 * product:#06x}"
+    assert said[SetStall][0].startswith(f"{place} gets stall count 9 instead of ")
+    assert said[SetYield] == (f"{place} yields now, in the loop", "yield hint given to tensor products")
+    assert said[SetReuse] == (
+        f"{place} loses its reuse flags, in the loop",
+        "reuse flags dropped at tensor products",
+    )
+    assert said[Retime][1] == "stall counts brought to the smallest"

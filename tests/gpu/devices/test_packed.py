@@ -1,0 +1,90 @@
+"""Launches as another process gets them: parameters packed, memory that is shared stays shared."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cuasmrl.binary.cubin import Kernel, Parameter
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices.packed import pack
+from cuasmrl.gpu.launches.launch import Argument, Launch
+from tests.traced_kernels import traced
+
+
+def launch(*arguments: Argument) -> Launch:
+    return Launch((1, 1, 1), (32, 1, 1), 0, arguments)
+
+
+def kernel_of(*sizes: int) -> Kernel:
+    """A kernel with parameters of these sizes, each at a multiple of its size."""
+    parameters, offset = [], 0
+    for ordinal, size in enumerate(sizes):
+        offset = -(-offset // size) * size
+        parameters.append(Parameter(ordinal, offset, size))
+        offset += size
+    return replace(traced("vector_add").listing.kernel, parameters=tuple(parameters))
+
+
+def test_parameters_stand_where_the_cubin_says() -> None:
+    x = np.arange(4, dtype=np.float32)
+    packed = pack(kernel_of(8, 4, 8, 2), launch(x, np.int32(-2), None, np.uint16(7)))
+    area = packed.parameters([0x7F00000100])
+    assert area.hex() == "000100007f000000" + "feffffff" + "00000000" + "00" * 8 + "0700"
+
+
+def test_one_buffer_passed_twice_is_one_region() -> None:
+    x = np.zeros(8, np.float32)
+    packed = pack(kernel_of(8, 8), launch(x, x))
+    assert [region.arguments for region in packed.regions] == [(0, 1)]
+    assert packed.parameters([0x1000]) == (0x1000).to_bytes(8, "little") * 2
+
+
+def test_overlapping_views_keep_their_distance() -> None:
+    x = np.arange(32, dtype=np.int32)
+    packed = pack(kernel_of(8, 8, 8), launch(x[4:20], x[:8], x[24:]))
+    assert [region.arguments for region in packed.regions] == [(0, 1), (2,)]
+    area = packed.parameters([0x1000, 0x2000])
+    assert [int.from_bytes(area[n : n + 8], "little") for n in (0, 8, 16)] == [0x1010, 0x1000, 0x2000]
+    assert packed.regions[0].data.view(np.int32).tolist() == list(range(20))
+
+
+def test_a_strided_view_brings_what_lies_between() -> None:
+    x = np.arange(12, dtype=np.int16).reshape(3, 4)
+    packed = pack(kernel_of(8), launch(x[:, 1]))
+    assert packed.regions[0].data.view(np.int16).tolist() == list(range(1, 10))
+
+
+def test_buffers_are_copies() -> None:
+    x = np.zeros(4, np.int32)
+    packed = pack(kernel_of(8), launch(x))
+    packed.regions[0].data[:] = 1
+    assert not x.any()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "may"),
+    [("float16", True), ("float64", True), ("int32", False), ("uint8", False), ("V4", False)],
+)
+def test_only_floats_may_be_poisoned(dtype: str, may: bool) -> None:
+    packed = pack(kernel_of(8), launch(np.zeros(4, dtype)))
+    assert packed.regions[0].may_poison is may
+
+
+def test_narrow_floats_may_be_poisoned() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    packed = pack(kernel_of(8), launch(np.zeros(4, ml_dtypes.bfloat16)))
+    assert packed.regions[0].may_poison
+
+
+def test_an_empty_buffer_is_a_null_pointer() -> None:
+    packed = pack(kernel_of(8), launch(np.zeros(0, np.float32)))
+    assert packed.regions == ()
+    assert packed.parameters([]) == bytes(8)
+
+
+def test_other_arguments_than_the_kernel_takes_are_refused() -> None:
+    with pytest.raises(
+        CuasmrlError, match=r"takes parameters of \[8, 4\] bytes, but the launch has \[8, 8\]"
+    ):
+        pack(kernel_of(8, 4), launch(None, np.int64(1)))

@@ -1,0 +1,90 @@
+"""Whole kernels end to end: what the emulator computes is what the reference expects."""
+
+import pytest
+
+from cuasmrl import workloads
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import disassemble_kernel
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.workloads import Workload
+from cuasmrl.workloads.emulation import Outcome, emulate
+
+FIRST_RING = (80, 86, 89)
+SECOND_RING = (75, 90, 120)
+WARPGROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
+
+
+def assert_matches(outcome: Outcome) -> None:
+    for output in outcome.outputs:
+        assert output.failure is None, f"{outcome.workload} {outcome.config} sm_{outcome.arch}: {output}"
+        assert output.elements
+        assert output.worst_share <= 1
+
+
+@pytest.mark.parametrize("workload", workloads.all(), ids=lambda w: w.name)
+def test_workload(workload: Workload) -> None:
+    """One config on a ragged shape, on one chip of the first ring in turn."""
+    number = workloads.names().index(workload.name)
+    candidates = [*FIRST_RING[number % 3 :], *FIRST_RING]
+    arch = next(a for a in candidates if workload.supports(workload.configs[0], a) is None)
+    assert_matches(emulate(workload, workload.configs[0], arch, workload.shapes[-1], seed=number))
+
+
+@pytest.mark.parametrize("arch", SECOND_RING)
+@pytest.mark.parametrize("name", ["softmax", "rmsnorm"])
+def test_published_workloads_on_the_second_ring(name: str, arch: int) -> None:
+    workload = workloads.get(name)
+    assert_matches(emulate(workload, workload.configs[0], arch, workload.shapes[1]))
+
+
+def test_tensor_cores_of_sm_120() -> None:
+    workload = workloads.get("gemm_leaky_relu")
+    assert_matches(emulate(workload, workload.configs[0], 120, workload.shapes[-1]))
+
+
+def test_some_blocks_of_a_launch() -> None:
+    workload = workloads.get("gemm_leaky_relu")
+    sizes = {"M": 128, "N": 192, "K": 64}
+    outcome = emulate(workload, workload.config("m64n64k32_w4_s3"), 80, sizes, blocks=[1, 4])
+    assert_matches(outcome)
+    assert outcome.blocks == 2
+    assert outcome.outputs[0].elements == 2 * 64 * 64
+
+
+def test_warpgroup_products_are_refused_when_loaded() -> None:
+    workload = workloads.get("gemm_leaky_relu")
+    with pytest.raises(CuasmrlError, match=r"HGMMA\.64x64x16.* at 0x\w+"):
+        emulate(workload, workload.configs[0], 90, workload.shapes[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", FIRST_RING)
+@pytest.mark.parametrize("workload", workloads.all(), ids=lambda w: w.name)
+def test_every_config_and_shape(workload: Workload, arch: int) -> None:
+    for config in workload.configs:
+        if workload.supports(config, arch) is None:
+            for sizes in workload.shapes:
+                for seed in (0, 1):
+                    assert_matches(emulate(workload, config, arch, sizes, seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", SECOND_RING)
+@pytest.mark.parametrize("workload", workloads.all(), ids=lambda w: w.name)
+def test_the_second_ring(workload: Workload, arch: int) -> None:
+    """All but the kernels with warpgroup products, which are refused by name."""
+    executed = refused = 0
+    for config in workload.configs:
+        if workload.supports(config, arch) is not None:
+            continue
+        for sizes in workload.shapes:
+            cubin = Cubin.parse(workload.build(config, arch, sizes).cubin)
+            opcodes = {i.opcode for i in disassemble_kernel(cubin).instructions}
+            if opcodes.isdisjoint(WARPGROUP_PRODUCTS):
+                assert_matches(emulate(workload, config, arch, sizes))
+                executed += 1
+            else:
+                with pytest.raises(CuasmrlError, match="GMMA"):
+                    emulate(workload, config, arch, sizes)
+                refused += 1
+    print(f"\n{workload.name} sm_{arch}: {executed} executed, {refused} with warpgroup products refused")

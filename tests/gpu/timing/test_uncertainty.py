@@ -1,0 +1,102 @@
+"""Figures with their uncertainty: seeds, ensembles, and the gain of one schedule over another."""
+
+from dataclasses import replace
+
+import pytest
+
+from cuasmrl import workloads
+from cuasmrl.binary.cubin import Cubin
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.emulator import Emulator
+from cuasmrl.gpu.timing import Model, load_parameters, occupancy
+from cuasmrl.gpu.timing.parameters import parse_parameters
+from cuasmrl.gpu.timing.uncertainty import compare, draw, measure
+from cuasmrl.schedule import Schedule
+
+
+@pytest.fixture(scope="module")
+def softmax() -> tuple[Model, Schedule]:
+    workload = workloads.get("softmax")
+    sizes = {"M": 216, "N": 256}
+    built = workload.build(workload.configs[0], 80, sizes)
+    emulator = Emulator(Cubin.parse(built.cubin), built.kernel)
+    trace = emulator.trace(workload.launch(built, workload.inputs(sizes), sizes), blocks=[0, 108])
+    schedule = Schedule.original(emulator.listing)
+    return Model(schedule, trace, "a100"), schedule
+
+
+def slower(schedule: Schedule) -> Schedule:
+    """Three cycles more behind every instruction that can have them."""
+    controls = tuple(replace(c, stall=c.stall + 3) if 0 < c.stall <= 8 else c for c in schedule.controls)
+    return replace(schedule, controls=controls)
+
+
+def test_the_same_seed_gives_the_same_cycles(softmax: tuple[Model, Schedule]) -> None:
+    model, schedule = softmax
+    first = measure(model, schedule, range(4))
+    assert first == measure(model, schedule, range(4))
+    assert first.low <= first.value <= first.high
+    assert len(set(first.samples)) > 1
+    assert first.unit == "modelled cycles"
+
+
+def test_a_schedule_gains_nothing_over_itself(softmax: tuple[Model, Schedule]) -> None:
+    model, schedule = softmax
+    gain = compare(model, schedule, schedule, range(2), draw(model.parameters, 4))
+    assert gain.members == (0, 0, 0, 0)
+    assert not gain.survives
+
+
+def test_longer_stalls_lose_everywhere(softmax: tuple[Model, Schedule]) -> None:
+    model, schedule = softmax
+    loss = compare(model, schedule, slower(schedule), range(2), draw(model.parameters, 6))
+    assert loss.nominal < 0
+    assert loss.share_above_zero == 0
+    assert compare(model, slower(schedule), schedule, range(2), draw(model.parameters, 6)).survives
+
+
+def test_members_stay_in_the_stated_ranges() -> None:
+    parameters = load_parameters("a100")
+    members = draw(parameters, 20, seed=3)
+    assert members[0] is parameters
+    for member in members:
+        for name, number in parameters.numbers.items():
+            assert number.low <= member[name] <= number.high, name
+    assert {member["copy_fills_shared"] for member in members} == {0, 1}
+    assert [dict(m) for m in draw(parameters, 3, seed=3)] == [dict(m) for m in members[:3]]
+
+
+@pytest.mark.parametrize("chip", ["a100", "a6000", "rtx3090", "rtx4090", "l40", "h100"])
+def test_every_number_has_its_source(chip: str) -> None:
+    for name, number in load_parameters(chip).numbers.items():
+        assert number.source, name
+        assert number.low <= number.value <= number.high, name
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("a,1,cycles,2,3,measured,somebody", "does not lie in"),
+        ("a,one,cycles,0,3,measured,somebody", "is not understood"),
+        ("a,1,cycles,0,3,guessed,somebody", "is not understood"),
+        ("a,1,cycles,0,3,measured,", "lacks its unit or source"),
+    ],
+)
+def test_absurd_numbers_are_refused(line: str, why: str) -> None:
+    head = "parameter,value,unit,low,high,certainty,source\n"
+    with pytest.raises(CuasmrlError, match=why):
+        parse_parameters("toy", head + line)
+
+
+def test_a_missing_number_is_named() -> None:
+    with pytest.raises(CuasmrlError, match="has no 'warp drive'"):
+        load_parameters("a100")["warp drive"]
+
+
+def test_occupancy_names_its_limit(softmax: tuple[Model, Schedule]) -> None:
+    chip = softmax[0].chip
+    assert occupancy(chip, 128, 32, 0).limit == "warps"
+    assert occupancy(chip, 128, 255, 0).limit == "registers"
+    assert occupancy(chip, 128, 32, 100 << 10).blocks == 1
+    with pytest.raises(CuasmrlError, match="shared memory"):
+        occupancy(chip, 128, 32, 200 << 10)
