@@ -24,6 +24,25 @@ def test_rows_come_back(tmp_path: Path) -> None:
     assert Kept(Row, tmp_path / "rows.jsonl").rows() == rows
 
 
+def test_only_what_is_missing_is_made(tmp_path: Path) -> None:
+    asked: list[list[str]] = []
+    steps: list[tuple[int, int]] = []
+
+    def make(left: list[str]) -> list[Row]:
+        asked.append(left)
+        return [Row(name, len(name) / 10) for name in reversed(left)]
+
+    def complete(wanted: list[str]) -> list[Row]:
+        kept = Kept(Row, tmp_path / "rows.jsonl")
+        return kept.complete(wanted, lambda row: row.name, make, lambda *step: steps.append(step))
+
+    assert complete(["gemm"]) == [Row("gemm", 0.4)]
+    found = complete(["softmax", "gemm", "bmm"])
+    assert [row.name for row in found] == ["softmax", "gemm", "bmm"]
+    assert asked == [["gemm"], ["softmax", "bmm"]]
+    assert steps == [(0, 1), (1, 1), (1, 3), (2, 3), (3, 3)]
+
+
 def test_without_a_file_nothing_is_kept() -> None:
     kept = Kept(Row, None)
     kept.add(Row("gemm", 0.1))

@@ -50,7 +50,7 @@ def test_each_jump_goes_where_it_says() -> None:
         board, carried_out = env.game.board, False
         for row in rows[:: max(1, len(rows) // 4)]:
             i, place = env._order[row], int(env._positions[row])
-            reach = board.reach(i)
+            span = board.span(i)
             before = list(board.position)
             if env.step(np.int64(row * KINDS + number))[1] == FAILURE:
                 continue
@@ -60,11 +60,11 @@ def test_each_jump_goes_where_it_says() -> None:
             if jump.is_flip:
                 assert others == 0
             elif jump.kind is Kind.REACH:
-                way = abs(reach[0 if jump.by < 0 else -1] - place)
+                way = abs(span[0 if jump.by < 0 else -1] - place)
                 assert (size - 1) * way / PARTS < by <= size * way / PARTS + 1
             elif jump.kind is Kind.GAP:
                 assert by > 0
-                assert now in reach
+                assert now in span
             elif jump.kind is Kind.DRAG:
                 # Those that come along may leave it where it was.
                 assert 0 <= by < SCALE * size

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import geometric_mean, median
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.table import Table
 
@@ -23,6 +23,9 @@ from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import FINALISTS
 from cuasmrl.optimize.choice import choose_config
 from cuasmrl.schedule import Scoreboards
+
+Key: TypeAlias = tuple[str, str, str, int, int]
+"""Scoreboards, agent, workload, budget, seed."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Contest:
         for agent in self.agents:
             AGENTS.named(agent)
         for name in self.workloads:
-            workloads.get(name.partition(":")[0])
+            workloads.shape(name)
         if self.seeds < 1 or min(self.budgets) < 1:
             raise CuasmrlError("an agent needs at least one seed and one evaluation")
 
@@ -70,7 +73,7 @@ class Played:
     scoreboards: str = Scoreboards.KEPT.value
 
     @property
-    def key(self) -> tuple[str, str, str, int, int]:
+    def key(self) -> Key:
         return self.scoreboards, self.agent, self.workload, self.budget, self.seed
 
     def as_dict(self) -> dict[str, Any]:
@@ -82,8 +85,6 @@ def agents(
 ) -> list[Played]:
     """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
-    kept = Kept(Played, keep)
-    played = {game.key: game for game in kept.rows()}
     wanted = [
         (contest.scoreboards.value, agent, name, budget, seed)
         for budget in contest.budgets
@@ -91,15 +92,13 @@ def agents(
         for agent in contest.agents
         for seed in range(contest.seeds)
     ]
-    left = [key for key in wanted if key not in played]
-    progress(len(wanted) - len(left), len(wanted))
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(_play, contest.chip, *key) for key in left]):
-            game = future.result()
-            played[game.key] = game
-            kept.add(game)
-            progress(sum(key in played for key in wanted), len(wanted))
-    return [played[key] for key in wanted]
+
+    def play(left: list[Key]) -> Iterator[Played]:
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            for future in as_completed([pool.submit(_play, contest.chip, *key) for key in left]):
+                yield future.result()
+
+    return Kept(Played, keep).complete(wanted, lambda game: game.key, play, progress)
 
 
 def _play(chip_key: str, scoreboards: str, agent: str, name: str, budget: int, seed: int) -> Played:
@@ -119,11 +118,7 @@ def _play(chip_key: str, scoreboards: str, agent: str, name: str, budget: int, s
 @lru_cache(maxsize=2)
 def _kernel(chip_key: str, name: str) -> TracedKernel:
     """The config that an autotuner would choose."""
-    bare, _, large = name.partition(":")
-    workload = workloads.get(bare)
-    sizes = workload.large if large else workload.sizes
-    if sizes is None:
-        raise CuasmrlError(f"{bare} has no large shape")
+    workload, sizes = workloads.shape(name)
     return choose_config(workload, chip(chip_key), sizes, lambda done, total: None)[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Row = TypeVar("Row", bound="DataclassInstance")
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Kept(Generic[Row]):
@@ -21,6 +23,23 @@ class Kept(Generic[Row]):
     def __init__(self, kind: type[Row], path: Path | None) -> None:
         self.kind = kind
         self.path = path
+
+    def complete(
+        self,
+        wanted: Sequence[Key],
+        key_of: Callable[[Row], Key],
+        make: Callable[[list[Key]], Iterable[Row]],
+        progress: Callable[[int, int], None],
+    ) -> list[Row]:
+        """The rows with these keys: those in the file, and the others as `make` gives them, in any order."""
+        found = {key_of(row): row for row in self.rows()}
+        left = [key for key in wanted if key not in found]
+        progress(len(wanted) - len(left), len(wanted))
+        for row in make(left):
+            found[key_of(row)] = row
+            self.add(row)
+            progress(sum(key in found for key in wanted), len(wanted))
+        return [found[key] for key in wanted]
 
     def rows(self) -> list[Row]:
         if self.path is None or not self.path.exists():

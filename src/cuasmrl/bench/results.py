@@ -13,7 +13,6 @@ from rich.table import Table
 
 from cuasmrl import workloads
 from cuasmrl.bench.kept import Kept
-from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.bounds import bounds_of
 from cuasmrl.optimize import Optimized, Request, fastest, optimize
 from cuasmrl.schedule import Scoreboards
@@ -79,28 +78,20 @@ def results(
     names: Sequence[str], effort: Effort, progress: Callable[[int, int], None], keep: Path | None = None
 ) -> list[Outcome]:
     """Optimise each workload (`name`, or `name:large`); with a file, what is in it is not done again."""
-    kept = Kept(Outcome, keep)
-    known = {outcome.workload: outcome for outcome in kept.rows() if outcome.effort == effort.name}
-    for done, name in enumerate(names):
-        progress(done, len(names))
-        if name in known:
-            continue
-        known[name] = _best(name, effort)
-        kept.add(known[name])
-    progress(len(names), len(names))
-    return [known[name] for name in names]
+    return Kept(Outcome, keep).complete(
+        [(effort.name, name) for name in names],
+        lambda outcome: (outcome.effort, outcome.workload),
+        lambda left: (_best(name, effort) for _, name in left),
+        progress,
+    )
 
 
 def _best(name: str, effort: Effort) -> Outcome:
-    bare, _, large = name.partition(":")
-    workload = workloads.get(bare)
-    sizes = workload.large if large else workload.sizes
-    if sizes is None:
-        raise CuasmrlError(f"{bare} has no large shape")
+    workload, sizes = workloads.shape(name)
     found = []
     for agent in effort.agents:
         request = Request(
-            bare, sizes=sizes, trial=effort.trial, device=f"virtual:{effort.chip}", agent=agent,
+            workload.name, sizes=sizes, trial=effort.trial, device=f"virtual:{effort.chip}", agent=agent,
             budget=effort.budget, seed=effort.seed, scoreboards=effort.scoreboards,
         )  # fmt: skip
         with tempfile.TemporaryDirectory() as place:

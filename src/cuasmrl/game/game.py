@@ -54,13 +54,13 @@ class Game:
         self.board.restore(schedule)
 
     def random_shift(self, rng: random.Random, farthest: int | None = None) -> Shift | None:
-        """A movable instruction, drawn by the time spent around it, to another place within its reach."""
+        """A movable instruction, drawn by the time spent around it, to another position in its span; it may be refused."""
         (i,) = rng.choices(self.scope.movable, self.scope.weights)
         here = self.board.position[i]
         positions = [
-            p for p in self.board.reach(i) if p != here and (farthest is None or abs(p - here) <= farthest)
+            p for p in self.board.span(i) if p != here and (farthest is None or abs(p - here) <= farthest)
         ]
         return Shift(i, rng.choice(positions)) if positions else None
 
     def _can_move(self, i: int) -> bool:
-        return len(self.board.reach(i)) > 1
+        return len(self.board.span(i)) > 1

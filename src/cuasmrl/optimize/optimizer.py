@@ -14,7 +14,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, open_timer
 from cuasmrl.optimize.choice import fastest
-from cuasmrl.optimize.gate import TRACED_SEED, Verdict, judge, no_improvement
+from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
 from cuasmrl.optimize.players import settings_of, with_curves
 from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.runs import RunConfig, RunDirectory, versions
@@ -100,7 +100,9 @@ def optimize(
     config = _config(request, agent, subject)
     _check_movable(subject, timer, config)
     place = run or vacant(RUNS / _name(subject, request))
-    return _carry_out(RunDirectory.create(place, config), agent, subject, timer, output, watch)
+    return _carry_out(
+        RunDirectory.create(place, config), agent, subject, timer, request.standard, output, watch
+    )
 
 
 def resume(
@@ -117,11 +119,17 @@ def resume(
     if difference is not None:
         raise CuasmrlError(f"{run} was started with {difference}; start another run with --run instead")
     timer = _timer(subject)
-    return _carry_out(directory, agent, subject, timer, output, watch)
+    return _carry_out(directory, agent, subject, timer, request.standard, output, watch)
 
 
 def _carry_out(
-    run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, output: Path | None, watch: Watch
+    run: RunDirectory,
+    agent: Agent,
+    subject: Subject,
+    timer: Timer,
+    standard: Standard,
+    output: Path | None,
+    watch: Watch,
 ) -> Optimized:
     kernel = subject.kernel
     run.keep_original(kernel.cubin, subject.launch)
@@ -133,7 +141,7 @@ def _carry_out(
         best = timer.pick(kernel.original, clock.finalists(timer.finalists))
         run.keep_best(best, clock.time(best))
         opened = partial(open_timer, subject.device)
-        verdict = judge(kernel, best, subject.problems, timer, opened, watch.stage)
+        verdict = judge(kernel, best, subject.problems, timer, opened, watch.stage, standard)
     else:
         verdict = no_improvement(kernel, timer)
     cubin = None

@@ -10,6 +10,7 @@ from typing import Any
 from cuasmrl.agents import AGENTS
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.optimize.gate import Standard
 from cuasmrl.optimize.runs import RunConfig
 from cuasmrl.schedule import Scoreboards
 
@@ -43,8 +44,15 @@ class Request:
     seed: int = 0
     scoreboards: Scoreboards = Scoreboards.KEPT
     """Whether moves keep the compiler's scoreboards."""
+    min_faster: float = Standard.min_faster
+    min_gain: float = Standard.min_gain
+    """What a modelled gain has to reach, see `gate.Standard`."""
     trial: int = 0
     """Evaluations to play on each config that comes near the fastest, before one is chosen."""
+
+    @property
+    def standard(self) -> Standard:
+        return Standard(self.min_faster, self.min_gain)
 
     @property
     def is_cubin(self) -> bool:
@@ -56,6 +64,7 @@ class Request:
             raise CuasmrlError(
                 f"a budget of {self.budget} evaluations leaves nothing to play with; give at least 1"
             )
+        _ = self.standard  # refuses what makes no sense
         if self.trial < 0:
             raise CuasmrlError(f"a trial of {self.trial} evaluations is none; give 0 for no trial")
         if self.trial and (self.is_cubin or self.config is not None):

@@ -6,7 +6,6 @@ keeps every scoreboard's protection, and keeps blocks, pinned instructions and p
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from functools import cache
 
 import numpy as np
@@ -20,17 +19,8 @@ from cuasmrl.schedule.drags import dragged
 from cuasmrl.schedule.exchanges import Exchanges
 from cuasmrl.schedule.pins import glued_units, leaves_kernel
 from cuasmrl.schedule.reach import Int, Neighbours
-from cuasmrl.schedule.reassignment import Reassignment
+from cuasmrl.schedule.reassignment import Arranged, Reassignment, Scoreboards
 from cuasmrl.schedule.schedule import Schedule
-
-
-class Scoreboards(StrEnum):
-    """What a board does with the scoreboards that the compiler has assigned."""
-
-    KEPT = "kept"
-    """They travel with their instructions, which limits how far these can go."""
-    REASSIGNED = "reassigned"
-    """They are reassigned where an order needs it; in such blocks only moves that retime are left."""
 
 
 class Board:
@@ -49,7 +39,7 @@ class Board:
         kernel = listing.kernel
         self.is_opaque = bool(kernel.unknown_records()) or kernel.has_relocations or leaves_kernel(self.code)
         """Something in the kernel is not understood: nothing in it may change."""
-        self.fixed = self._fixed_places()
+        self.fixed = self._fixed_positions()
         self.glued = glued_units(self.code, self.blocks)
         controls = {i.index: i.control for i in self.code}
         self.order = list(range(len(self.code)))
@@ -154,7 +144,15 @@ class Board:
         return self.fixed[i]
 
     def reach(self, i: int) -> list[int]:
-        """Positions an instruction may take in its block with recomputed stalls, its dependences allowing."""
+        """Positions that `move` takes an instruction to, the one it has among them."""
+        block, here = self.blocks[self.block_of[i]], self.position[i]
+        return [to for to in self.span(i) if to == here or self._arranged(block, self._moved(i, to))]
+
+    def span(self, i: int) -> list[int]:
+        """Positions that dependences and padding leave an instruction; no stalls may express some of them.
+
+        Worked out for all positions at once, where `reach` tries each.
+        """
         position = self.position[i]
         if i in self.glued:
             return [position]
@@ -226,13 +224,17 @@ class Board:
 
     def move(self, i: int, to: int) -> bool:
         """Take an instruction to another position of its block and recompute the block's stalls."""
-        if to not in self.reach(i):
-            return False
+        if to == self.position[i]:
+            return True
+        return to in self.span(i) and self._arrange(self.blocks[self.block_of[i]], self._moved(i, to))
+
+    def _moved(self, i: int, to: int) -> list[int]:
+        """The order of its block with an instruction at another position."""
         block = self.blocks[self.block_of[i]]
         window = self.order[block.start : block.end]
         window.remove(i)
         window.insert(to - block.start, i)
-        return self._arrange(block, window)
+        return window
 
     def drag(self, i: int, to: int) -> bool:
         """The same, but dependences do not stop it: what it has to stay behind or ahead of comes along."""
@@ -266,26 +268,26 @@ class Board:
         return all(bisect(pins, self.position[i]) == bisect(pins, p) for i, p in position.items())
 
     def _arrange(self, block: Block, window: list[int]) -> bool:
-        times = None if self.is_opaque else self._times(block, window)
-        if times is None:
+        found = self._arranged(block, window)
+        if found is None:
             return False
-        self.order[block.start : block.end] = window
+        here = slice(block.start, block.end)
+        self.order[here] = window
+        if found.scoreboards is not None:
+            self.write_barrier[here], self.read_barrier[here], self.wait_mask[here] = found.scoreboards
         for p in range(block.start, block.end):
             self.position[self.order[p]] = p
-        self._set_times(block, times)
+        self._set_times(block, found.times)
         return True
 
-    def _times(self, block: Block, window: list[int]) -> list[int] | None:
-        """Issue times for an order, which may bring other scoreboards with it."""
-        if not self.reassigns(block.number):
-            return self.bounds.earliest(block, window)
-        found = self._reassigned[block.number].arrange(window)
-        if found is None:
+    def _arranged(self, block: Block, window: list[int]) -> Arranged | None:
+        """Issue times for an order, and the scoreboards that go with it; None if nothing expresses it."""
+        if self.is_opaque:
             return None
-        here = slice(block.start, block.end)
-        self.write_barrier[here], self.read_barrier[here] = found.write_barriers, found.read_barriers
-        self.wait_mask[here] = found.waits
-        return found.times
+        if self.reassigns(block.number):
+            return self._reassigned[block.number].arrange(window)
+        times = self.bounds.earliest(block, window)
+        return None if times is None else Arranged(times)
 
     def retime(self, number: int) -> bool:
         """The smallest stalls for a block's present order."""
@@ -327,7 +329,7 @@ class Board:
 
     # ---- inside ----
 
-    def _fixed_places(self) -> list[bool]:
+    def _fixed_positions(self) -> list[bool]:
         fixed = [self.is_opaque or i.order is Order.PINNED for i in self.code]
         for block in self.blocks:
             if any(self.code[i].declaration is None for i in range(block.start, block.end)):

@@ -84,7 +84,7 @@ def swaps(board: Board) -> Iterator[Swap | SwapInheriting]:
 
 
 def shifts(board: Board, instruction: int) -> Iterator[Shift]:
-    """Where an instruction may go; a few of these may still fail for want of an expressible stall."""
+    """Where an instruction may go."""
     here = board.position[instruction]
     yield from (Shift(instruction, to) for to in board.reach(instruction) if to != here)
 

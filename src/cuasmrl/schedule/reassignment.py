@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +15,30 @@ from cuasmrl.schedule.operations import traffic_of
 from cuasmrl.schedule.slots import Slots
 
 
-class Arranged(NamedTuple):
-    """An order with what goes with it; lists by instruction of the block, not by position."""
+class Scoreboards(StrEnum):
+    """What a board does with the scoreboards that the compiler has assigned."""
 
-    times: list[int]
-    """Issue times by position, then the block's end."""
+    KEPT = "kept"
+    """They travel with their instructions, which limits how far these can go."""
+    REASSIGNED = "reassigned"
+    """They are reassigned where an order needs it; in such blocks only moves that retime are left."""
+
+
+class Assignment(NamedTuple):
+    """The scoreboards of a block; lists by instruction, not by position."""
+
     write_barriers: list[int | None]
     read_barriers: list[int | None]
     waits: list[int]
+
+
+class Arranged(NamedTuple):
+    """An order with what goes with it."""
+
+    times: list[int]
+    """Issue times by position, then the block's end."""
+    scoreboards: Assignment | None = None
+    """None if they stay as they are."""
 
 
 class Reassignment:
@@ -41,7 +58,7 @@ class Reassignment:
         pairs = [(i, j) for i in range(block.start, block.end) for j in kept.successors.get(i, ())]
         self._pairs = np.array(pairs, np.int64).reshape(-1, 2) - block.start
         controls = [i.control for i in bounds.originals.code[block.start : block.end]]
-        self._compiled = (
+        self._compiled = Assignment(
             [control.write_barrier for control in controls],
             [control.read_barrier for control in controls],
             [control.wait_mask for control in controls],
@@ -65,15 +82,14 @@ class Reassignment:
         if self._keeps(window):
             times = self._bounds.earliest(self.block, window, self._kept_bounds)
             if times is not None:
-                return Arranged(times, *self._compiled)
+                return Arranged(times, self._compiled)
         times = self._bounds.earliest(self.block, window, self._loose_bounds)
         found = None if times is None else self._slots.assign(window, times)
         if times is None or found is None:
             return None
         write, read, waits = found.tolist()
-        return Arranged(
-            times, [None if k < 0 else k for k in write], [None if k < 0 else k for k in read], waits
-        )
+        writes, reads = ([None if k < 0 else k for k in assigned] for assigned in (write, read))
+        return Arranged(times, Assignment(writes, reads, waits))
 
     def _keeps(self, window: Sequence[int]) -> bool:
         """Are all dependences met that come with the compiler's scoreboards?"""

@@ -3,9 +3,9 @@
 from cuasmrl.workloads.chips import ARCHS
 from cuasmrl.workloads.corpus import Corpus, CorpusEntry, build_corpus
 from cuasmrl.workloads.model import BuiltKernel, Config, Expected, Parameter, Workload
-from cuasmrl.workloads.registry import all, get, names, variants
+from cuasmrl.workloads.registry import all, get, names, shape, variants
 
 __all__ = [
     "ARCHS", "BuiltKernel", "Config", "Corpus", "CorpusEntry", "Expected", "Parameter", "Workload",
-    "all", "build_corpus", "get", "names", "variants",
+    "all", "build_corpus", "get", "names", "shape", "variants",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.workloads.chips import ARCHS
-from cuasmrl.workloads.model import Config, Workload
+from cuasmrl.workloads.model import Config, Sizes, Workload
 
 FAMILIES = (
     "gemm",
@@ -47,6 +47,17 @@ def get(name: str) -> Workload:
         hint = f"did you mean {', '.join(close)}?" if close else f"choose one of {', '.join(names())}."
         raise CuasmrlError(f"There is no workload {name!r}; {hint}")
     return found
+
+
+def shape(text: str) -> tuple[Workload, Sizes]:
+    """A workload with its sizes: `name`, or `name:large` for its large shape."""
+    name, _, size = text.partition(":")
+    workload = get(name)
+    if size not in ("", "large"):
+        raise CuasmrlError(f"There is no shape {text!r}; write {name} or {name}:large.")
+    if size and workload.large is None:
+        raise CuasmrlError(f"{name} has no large shape; leave out :large.")
+    return workload, workload.large if size and workload.large is not None else workload.sizes
 
 
 def variants(archs: Iterable[int] = ARCHS) -> Iterator[tuple[Workload, Config, int]]:

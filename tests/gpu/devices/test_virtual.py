@@ -37,7 +37,7 @@ def test_a_schedule_gains_nothing_over_itself() -> None:
     kernel = traced("softmax")
     gain = VirtualTimer(kernel, members=3).confirm(kernel.original, kernel.original)
     assert gain.members == (0.0, 0.0, 0.0)
-    assert not gain.survives
+    assert gain.share_above_zero == 0
 
 
 def test_the_pick_is_the_one_that_gains_most_where_the_search_has_not_looked() -> None:

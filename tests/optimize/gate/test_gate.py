@@ -7,7 +7,15 @@ from cuasmrl import workloads
 from cuasmrl.gpu.devices import VirtualTimer
 from cuasmrl.gpu.timing.uncertainty import Gain
 from cuasmrl.gpu.traced import TracedKernel
-from cuasmrl.optimize.gate import Outcome, Problems, Verdict, judge, no_improvement, problems_of_workload
+from cuasmrl.optimize.gate import (
+    Outcome,
+    Problems,
+    Standard,
+    Verdict,
+    judge,
+    no_improvement,
+    problems_of_workload,
+)
 from cuasmrl.schedule import Schedule
 from tests.climbing import CONFIG, NAME, SIZES, faster, kernel
 
@@ -111,6 +119,24 @@ def test_a_gain_must_show_at_other_sizes() -> None:
     assert outcomes(verdict)["gain"] is Outcome.PASSED
     assert outcomes(verdict)["other sizes"] is Outcome.FAILED
     assert not verdict.accepted
+
+
+def test_a_coin_flip_is_no_gain() -> None:
+    class Flips(VirtualTimer):
+        def confirm(self, old: Schedule, new: Schedule) -> Gain:
+            members = (0.02, *(0.01,) * 8, *(-0.01,) * 7)
+            return Gain(0.02, 0.0041, -0.149, 0.099, 9 / 16, members)
+
+    verdict = judge(kernel(), faster(), problems(), Flips(kernel()), timer)
+    gain = next(check for check in verdict.checks if check.name == "gain")
+    assert gain.outcome is Outcome.FAILED
+    assert "faster on 9 of 16 chips, at least 14 are needed" in gain.sentence
+    assert "the median is +0.41 %, at least 0.50 % is needed" in gain.sentence
+    assert not verdict.accepted
+    lenient = Standard(min_faster=0.5, min_gain=0.004)
+    verdict = judge(kernel(), faster(), problems(), Flips(kernel()), timer, standard=lenient)
+    assert verdict.accepted
+    assert verdict.as_dict()["standard"] == {"min_faster": 0.5, "min_gain": 0.004}
 
 
 def test_nothing_found() -> None:

@@ -50,11 +50,6 @@ class Gain:
     members: tuple[float, ...]
     """The mean over the seeds for each member of the ensemble; the first is the nominal chip."""
 
-    @property
-    def survives(self) -> bool:
-        """Is it faster on the nominal chip and on most of the others?"""
-        return self.nominal > 0 and self.median > 0
-
 
 def draw(parameters: Parameters, count: int, seed: int = 0) -> list[Parameters]:
     """The chip itself and `count` - 1 others, every number drawn from its range at once."""

@@ -8,9 +8,10 @@ from cuasmrl.optimize.gate.problems import (
     problems_of_record,
     problems_of_workload,
 )
+from cuasmrl.optimize.gate.standard import Standard
 from cuasmrl.optimize.gate.verdict import Check, Outcome, Verdict
 
 __all__ = [
-    "TRACED_SEED", "Check", "Outcome", "Problem", "Problems", "Verdict", "judge", "no_improvement",
-    "problems_of_record", "problems_of_workload",
+    "TRACED_SEED", "Check", "Outcome", "Problem", "Problems", "Standard", "Verdict", "judge",
+    "no_improvement", "problems_of_record", "problems_of_workload",
 ]  # fmt: skip

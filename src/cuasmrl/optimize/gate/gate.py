@@ -20,6 +20,7 @@ from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize.gate.hazards import SEEDS, new_hazards
 from cuasmrl.optimize.gate.problems import TRACED_SEED, Problem, Problems
 from cuasmrl.optimize.gate.results import compare_results
+from cuasmrl.optimize.gate.standard import Standard
 from cuasmrl.optimize.gate.verdict import Check, Outcome, Verdict, in_words
 from cuasmrl.schedule import Schedule
 
@@ -29,6 +30,8 @@ OpenTimer: TypeAlias = Callable[[TracedKernel, Callable[[], Launch]], Timer]
 _FRESH_SEEDS = range(1001, 1100)
 """Of inputs: tracing and everything before the gate uses others."""
 _SEEDS_OF_MAIN = 2
+_FASTER = Standard(min_faster=0, min_gain=0)
+"""At other sizes a gain need not be large."""
 
 
 def judge(
@@ -38,8 +41,10 @@ def judge(
     timer: Timer,
     open_timer: OpenTimer,
     stage: Callable[[str], None] = lambda what: None,
+    standard: Standard | None = None,
 ) -> Verdict:
     """Judge a schedule; `timer` is that of the main problem, `open_timer` gives those of others."""
+    standard = standard or Standard()
     candidate = schedule.apply(kernel.cubin)
     stage("proving the schedule")
     certificate, proof = _prove(kernel.cubin, candidate)
@@ -54,13 +59,14 @@ def judge(
     else:
         stage("confirming the gain")
         gain = timer.confirm(kernel.original, schedule)
-        checks.append(_gain_check("gain", [("", gain)]))
-    if gain is not None and gain.survives:
+        checks.append(_gain_check("gain", [("", gain)], standard))
+    if gain is not None and not standard.missed(gain):
         stage("confirming the gain at other sizes")
         checks.append(_other_sizes(kernel, schedule, problems, open_timer))
     else:
         checks.append(Check("other sizes", Outcome.LEFT_OUT, "there is no gain to confirm"))
-    return _verdict(kernel, schedule, timer, tuple(checks), gain, certificate)
+    verdict = _verdict(kernel, schedule, timer, tuple(checks), gain, certificate)
+    return replace(verdict, standard=standard)
 
 
 def no_improvement(kernel: TracedKernel, timer: Timer) -> Verdict:
@@ -147,7 +153,7 @@ def _other_sizes(
     for problem in chosen:
         timer = open_timer(_traced_again(kernel, problem), partial(problem.launch, TRACED_SEED))
         gains.append((problem.name, timer.confirm(kernel.original, schedule)))
-    return _gain_check("other sizes", gains)
+    return _gain_check("other sizes", gains, _FASTER)
 
 
 def _other_lengths(emulator: Emulator, problems: Problems) -> list[Problem]:
@@ -181,7 +187,11 @@ def _emulator(kernel: TracedKernel) -> Emulator:
     return Emulator(kernel.cubin, kernel.listing.kernel.name, kernel.chip, kernel.listing)
 
 
-def _gain_check(name: str, gains: list[tuple[str, Gain]]) -> Check:
-    outcome = Outcome.PASSED if all(gain.survives for _, gain in gains) else Outcome.FAILED
-    words = "; ".join(f"{size}: {in_words(gain)}" if size else in_words(gain) for size, gain in gains)
-    return Check(name, outcome, words)
+def _gain_check(name: str, gains: list[tuple[str, Gain]], standard: Standard) -> Check:
+    words, passed = [], True
+    for size, gain in gains:
+        missed = standard.missed(gain)
+        passed &= not missed
+        said = in_words(gain) + (f" (not enough: {'; '.join(missed)})" if missed else "")
+        words.append(f"{size}: {said}" if size else said)
+    return Check(name, Outcome.PASSED if passed else Outcome.FAILED, "; ".join(words))

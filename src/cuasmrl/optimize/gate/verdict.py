@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from cuasmrl.checker import Certificate
 from cuasmrl.gpu.devices.rounds import MeasuredGain
 from cuasmrl.gpu.timing.uncertainty import Gain
+from cuasmrl.optimize.gate.standard import Standard
 
 
 def in_words(gain: Gain) -> str:
@@ -57,6 +58,8 @@ class Verdict:
     gain: Gain | None
     """As the device confirmed it; None if it was not asked."""
     certificate: Certificate | None
+    standard: Standard = field(default_factory=Standard)
+    """What the gain had to reach."""
 
     @property
     def accepted(self) -> bool:
