@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test slow lint clean
+.PHONY: demo test slow vendor lint clean
 .DEFAULT_GOAL := test
 
 demo: $(INSTALLED)
@@ -17,6 +17,11 @@ test: lint
 # The campaigns: a later -m replaces the "not slow" of pyproject.toml.
 slow: $(INSTALLED)
 	$(BIN)/pytest -n 2 -m slow
+
+# Public wheels with GPU code (1 GB), and a sample of their kernels through everything that needs no GPU.
+vendor: $(INSTALLED)
+	$(BIN)/python -m cuasmrl.bench.vendor.download vendor
+	$(BIN)/cuasmrl bench vendor vendor --keep vendor/rows.jsonl
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

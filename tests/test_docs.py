@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-_LINK = re.compile(r"\]\((?!https?:)([\w./-]*)(?:#([\w-]+))?\)")
+_LINK = re.compile(r"\]\((?!https?:|\.\.\.)([\w./-]*)(?:#([\w-]+))?\)")
 
 
 def anchors(page: Path) -> set[str]:

@@ -30,6 +30,6 @@ def test_what_an_agent_needs_is_not_loaded_for_others() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(AGENTS.places, "far", "no_such_package.player:Player")
+    monkeypatch.setitem(AGENTS.modules, "far", "no_such_package.player:Player")
     with pytest.raises(CuasmrlError, match="the agent far needs no_such_package; install it with pip"):
         AGENTS.named("far")

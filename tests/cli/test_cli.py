@@ -138,11 +138,3 @@ def test_a_truncated_file(softmax: Path, tmp_path: Path) -> None:
     short = tmp_path / "short.cubin"
     short.write_bytes(softmax.read_bytes()[:-100])
     assert run("lint", short, status=2).startswith("error: ")
-
-
-def test_demo_runs_to_the_refusal(tmp_path: Path) -> None:
-    text = run("demo", "-o", tmp_path, "--budget", "300")
-    assert "refused: kernel gemm_leaky_relu" in text
-    assert "8. One stall count shortened" in text
-    folder = tmp_path / "run"
-    assert run("check", folder / "original.cubin", folder / "result.cubin").startswith("certified")

@@ -45,12 +45,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_one_run_is_told_move_by_move(folder: Path) -> None:
+def test_one_run_in_a_summary(folder: Path) -> None:
     text = run("replay", folder / "workload")
-    assert f"{folder / 'workload'}: planter, seed 3, budget 7; confirmed gain\n" in text
-    assert "1. block " in text
-    assert f"2. LDSM at {16 * planted()[0]:#06x} up " in text
+    assert text.startswith(f"{folder / 'workload'}: planter, seed 3, budget 7\nconfirmed gain\n")
     assert "what the run has learned\n  shared-memory loads moved up past " in text
+    assert f"the moves that matter most\n  2. LDSM at {16 * planted()[0]:#06x} up " in text
+    assert " % of the gain" in text
+    assert "--all shows every move with its lines of SASS" in text
+    assert ":S0" not in text
+
+
+def test_one_run_move_by_move(folder: Path) -> None:
+    text = run("replay", folder / "workload", "--all")
+    assert "\n1. block " in text
+    assert f"\n2. LDSM at {16 * planted()[0]:#06x} up " in text
+    assert ":S0" in text
+    assert "what the run has learned\n  shared-memory loads moved up past " in text
+
+
+def test_a_run_without_a_winner(folder: Path) -> None:
+    text = run("replay", folder / "nothing")
+    assert text.endswith("the run is not over\nnothing faster than the original was found\n")
 
 
 def test_rules_of_several_runs(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """`cuasmrl store`, as a user meets it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from cuasmrl.cli import app
 from cuasmrl.deploy.store import Store
 from cuasmrl.errors import CuasmrlError
 from tests.command import sentence
-from tests.deploy.store.results import compiled, entry, with_byte
+from tests.deploy.store.results import MODELLED, compiled, entry, with_byte
 
 
 def run(*arguments: str | Path, status: int = 0) -> str:
@@ -24,7 +25,7 @@ def run(*arguments: str | Path, status: int = 0) -> str:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("CUASMRL_STORE", str(tmp_path / "store"))
     store = Store()
-    store.keep(entry())
+    store.keep(replace(entry(), measurement=MODELLED))
     store.record(compiled("rmsnorm"), [], {"kernel": "rmsnorm"})
     return store
 
@@ -33,14 +34,18 @@ def test_a_round_through_all_commands(store: Store, tmp_path: Path) -> None:
     key = entry().key
     listed = run("store", "ls")
     assert (
-        f"{key[:12]}  sm_80  softmax  +11.11 % (+1.00 to +9.00 %) in modelled cycles on virtual:a100"
+        f"{key[:12]}  sm_80  softmax  +5.00 % (+1.00 to +9.00 %) in modelled cycles on virtual:a100\n"
         in listed
     )
     assert f"1 entry, 0.1 MB, epoch {store.epoch}" in listed
     assert "1 recorded kernel waits for `cuasmrl optimize --recorded`" in listed
     data = json.loads(run("store", "ls", "--json"))
     assert [one["key"] for one in data["entries"]] == [key]
-    assert data["recorded"][0]["origin"] == {"kernel": "rmsnorm"}
+    assert (data["entries"][0]["gain"], data["entries"][0]["modelled"]) == (0.05, True)
+    (waiting,) = data["recorded"]
+    assert waiting == {
+        "key": waiting["key"], "kernels": ["rmsnorm"], "launches": 0, "origin": {"kernel": "rmsnorm"},
+    }  # fmt: skip
 
     shown = run("store", "show", key[:8], "-o", tmp_path / "out")
     assert f"key          {key}" in shown
@@ -58,6 +63,19 @@ def test_a_round_through_all_commands(store: Store, tmp_path: Path) -> None:
     assert json.loads(run("store", "rm", "--all", *other, "--json")) == {"removed": [key], "epoch": "empty"}
     assert "1 removed" in run("store", "rm", "--recorded", "--all")
     assert store.recorded() == []
+
+
+def test_the_confirmed_gain_is_shown_and_the_nominal_chip_named(store: Store) -> None:
+    shown = run("store", "show", entry().key)
+    assert "measurement  gain: +5.00 % (+1.00 to +9.00 %), the median over the ensemble\n" in shown
+    assert "measurement  on the nominal chip: 1,000.00 modelled cycles before, 900.00 after\n" in shown
+    assert "11.1" not in shown
+    store.keep(entry())
+    shown = run("store", "show", entry().key)
+    assert "measurement  device: cuda:0, NVIDIA A100-SXM4-80GB (8.0)\n" in shown
+    assert "measurement  gain: +5.00 % (+1.00 to +9.00 %), the median over the rounds\n" in shown
+    assert "measurement  times: 1,000.00 microseconds before, 900.00 after\n" in shown
+    assert "(+1.00 to +9.00 %) in microseconds on cuda:0, NVIDIA A100-SXM4-80GB (8.0)\n" in run("store", "ls")
 
 
 def test_a_damaged_entry(store: Store) -> None:

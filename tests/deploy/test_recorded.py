@@ -9,9 +9,11 @@ import pytest
 from cuasmrl import workloads
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import disassemble_kernel
+from cuasmrl.deploy import recorded
 from cuasmrl.deploy.deposit import deposit, with_other_kernels
 from cuasmrl.deploy.recorded import Outcome, optimize_recorded
 from cuasmrl.deploy.store import Entry, Store, code_key
+from cuasmrl.deploy.store.proof import prove
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.launches import LaunchRecord, as_json, describe
 from cuasmrl.optimize import Request, optimize, resume
@@ -75,14 +77,38 @@ def test_a_kernel_with_two_launches(store: Store, cubin: bytes, tmp_path: Path, 
 def test_a_run_with_several_launches_is_continued(
     store: Store, cubin: bytes, tmp_path: Path, device: Device
 ) -> None:
-    recorded = store.record(cubin, [as_json(launch_record(K=128)), as_json(launch_record())], ORIGIN)
-    main, other = map(str, recorded.launches)
-    asked = Request(str(recorded.cubin), launch=main, other_launches=(other,), agent="climber", budget=20)
+    seen = store.record(cubin, [as_json(launch_record(K=128)), as_json(launch_record())], ORIGIN)
+    main, other = map(str, seen.launches)
+    asked = Request(str(seen.cubin), launch=main, other_launches=(other,), agent="climber", budget=20)
     found = optimize(asked, tmp_path / "run")
     assert resume(tmp_path / "run").verdict == found.verdict
     Path(other).write_text(Path(other).read_text() + " ")
     with pytest.raises(CuasmrlError, match="was started with problem launch file"):
         resume(tmp_path / "run")
+
+
+def test_every_kernel_of_a_cubin_is_played_on(
+    compile_cuda: CompileCuda, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result for the first ends the waiting of all, but not before the last has had its turn."""
+    results = {str(entry.measurement["kernel"]): entry for entry in two_kernels(compile_cuda)}
+    launches = [{**as_json(launch_record()), "kernel": name} for name in results]
+    store.record(next(iter(results.values())).original, launches, ORIGIN)
+
+    def play_quickly(request: Request, run: Path, watch: object) -> str:
+        assert request.launch is not None
+        assert Path(request.launch).exists()
+        assert Path(request.source).exists()
+        return str(request.kernel)
+
+    def shelve_quickly(found: str, store: Store, origin: object) -> Entry:
+        store.keep(prove(results[found]))
+        return results[found]
+
+    monkeypatch.setattr(recorded, "optimize", play_quickly)
+    monkeypatch.setattr(recorded, "shelve", shelve_quickly)
+    assert {outcome.kernel for outcome in play(store, tmp_path)} == set(results)
+    assert store.recorded() == []
 
 
 def test_no_gain_stays_recorded(store: Store, cubin: bytes, tmp_path: Path, device: Device) -> None:
@@ -99,11 +125,11 @@ def test_no_gain_stays_recorded(store: Store, cubin: bytes, tmp_path: Path, devi
 
 
 def test_what_cannot_be_played_on(store: Store, cubin: bytes, tmp_path: Path, device: Device) -> None:
-    recorded = store.record(cubin, [], ORIGIN)
+    seen = store.record(cubin, [], ORIGIN)
     (outcome,) = play(store, tmp_path)
     assert outcome.problem is not None
     assert outcome.problem.startswith("no launch of it was recorded; write a launch file and run")
-    assert str(recorded.cubin) in outcome.problem
+    assert str(seen.cubin) in outcome.problem
     broken = as_json(launch_record())
     store.record(cubin, [{**broken, "arguments": broken["arguments"][:-1]}], ORIGIN)
     (outcome,) = play(store, tmp_path)
@@ -142,7 +168,8 @@ def test_only_a_faster_one_replaces_a_result(
     assert deposit(idle, store) is None
 
 
-def test_other_kernels_of_a_cubin_keep_their_results(compile_cuda: CompileCuda, store: Store) -> None:
+def two_kernels(compile_cuda: CompileCuda) -> list[Entry]:
+    """Results for each of the two kernels of one cubin."""
     source = "\n".join(
         f"""__global__ void {name}(float *out, const float *a) {{
             int i = threadIdx.x; float x = a[i], y = a[i + 64];
@@ -155,9 +182,14 @@ def test_other_kernels_of_a_cubin_keep_their_results(compile_cuda: CompileCuda, 
         board = Board(disassemble_kernel(original, found.name))
         board.swap(board.legal_swaps()[0])
         measurement = {"kernel": found.name, "device": "virtual:a100", "unit": "cycles", "original": 2.0}
-        measurement |= {"optimised": 1.0, "interval": [0.0, 1.0]}
+        measurement |= {"optimised": 1.0, "gain": 1.0, "interval": [0.0, 1.0]}
         entries.append(Entry.of(original.data, board.schedule().apply(original).data, measurement))
-    old, new = entries
+    return entries
+
+
+def test_other_kernels_of_a_cubin_keep_their_results(compile_cuda: CompileCuda, store: Store) -> None:
+    old, new = entries = two_kernels(compile_cuda)
+    original = Cubin.parse(old.original, "two kernels")
     made = store.put(with_other_kernels(new, old))
     assert made.measurement == new.measurement
     assert made.provenance["other kernels"]["kernel"] == old.measurement["kernel"]

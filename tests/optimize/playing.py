@@ -55,8 +55,8 @@ def prepare_quickly(request: Request, advance: Callable[[int, int], None]) -> Su
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     found = Device()
-    monkeypatch.setitem(AGENTS.places, "climber", "tests.climbing:Climber")
-    monkeypatch.setitem(AGENTS.places, "idler", "tests.climbing:Idler")
+    monkeypatch.setitem(AGENTS.modules, "climber", "tests.climbing:Climber")
+    monkeypatch.setitem(AGENTS.modules, "idler", "tests.climbing:Idler")
     monkeypatch.setattr(optimizer, "open_timer", found.open)
     return found
 

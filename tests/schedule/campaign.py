@@ -9,6 +9,9 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Listing, disassemble
 from cuasmrl.checker import Checker
 from cuasmrl.schedule import Board, Scoreboards
+from cuasmrl.schedule.random_moves import random_move, random_moves
+
+__all__ = ["Tally", "play", "random_move", "verify"]
 
 _REUSE = re.compile(r"\.reuse")
 
@@ -28,29 +31,6 @@ class Tally:
         return self
 
 
-def random_move(board: Board, rng: random.Random) -> str | None:
-    """One random move of a random kind; its name if it was legal."""
-    kind = rng.choices(("swap", "inherit", "move", "stall", "yield", "reuse"), (50, 2, 30, 8, 5, 5))[0]
-    i = rng.randrange(len(board.code))
-    legal = False
-    if kind == "swap":
-        swaps = board.legal_swaps()
-        legal = bool(swaps) and board.swap(rng.choice(swaps))
-    elif kind == "inherit":
-        swaps = board.inheritable_swaps()
-        legal = bool(swaps) and board.swap_inheriting(rng.choice(swaps))
-    elif kind == "move":
-        reach = board.reach(i)
-        legal = len(reach) > 1 and board.move(i, rng.choice(reach))
-    elif kind == "stall":
-        legal = board.set_stall(i, rng.randrange(16))
-    elif kind == "yield":
-        legal = board.set_yield(i, rng.random() < 0.5)
-    else:
-        legal = board.set_reuse(i, rng.random() < 0.5)
-    return kind if legal else None
-
-
 def play(
     cubin: Cubin,
     rounds: int,
@@ -66,11 +46,7 @@ def play(
     for _ in range(rounds):
         candidate = cubin
         for board in boards.values():
-            if rng.random() < 0.3:
-                board.reset()
-            for _ in range(tries):
-                if (kind := random_move(board, rng)) is not None:
-                    tally.moves[kind] += 1
+            tally.moves += random_moves(board, tries, rng)
             candidate = board.schedule().apply(candidate)
         verify(cubin, candidate, boards, listings)
         checker.check(candidate)

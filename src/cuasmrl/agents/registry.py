@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
@@ -11,13 +10,15 @@ from cuasmrl.errors import CuasmrlError
 
 
 class Agents(Mapping[str, type[Agent]]):
-    """The classes; their places are written `module:Class`."""
+    """The classes. What is known without importing them: where each is, and in a few words what it does."""
 
-    def __init__(self, places: dict[str, str]) -> None:
-        self.places = places
+    def __init__(self, agents: Mapping[str, tuple[str, str]]) -> None:
+        self.modules = {name: module for name, (module, _) in agents.items()}
+        """Written `module:Class`."""
+        self.purposes = {name: purpose for name, (_, purpose) in agents.items()}
 
     def __getitem__(self, name: str) -> type[Agent]:
-        module, _, kind = self.places[name].partition(":")
+        module, _, kind = self.modules[name].partition(":")
         try:
             found: type[Agent] = getattr(import_module(module), kind)
         except ModuleNotFoundError as error:
@@ -25,25 +26,25 @@ class Agents(Mapping[str, type[Agent]]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
+        return iter(self.modules)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.modules)
 
     def named(self, name: str) -> Agent:
         """The agent of that name with its default settings."""
-        if name not in self.places:
-            close = difflib.get_close_matches(name, self.places, n=3, cutoff=0.4)
-            raise CuasmrlError(f"there is no agent {name!r}; choose {' or '.join(close or self.places)}")
+        if name not in self.modules:
+            *others, last = (f"{known} ({purpose})" for known, purpose in self.purposes.items())
+            raise CuasmrlError(f"there is no agent {name!r}; choose {', '.join(others)} or {last}")
         return self[name]()
 
 
 AGENTS = Agents({
-    "random": "cuasmrl.agents.random_play:RandomPlay",
-    "greedy": "cuasmrl.agents.greedy:Greedy",
-    "anneal": "cuasmrl.agents.anneal:Anneal",
-    "evolve": "cuasmrl.agents.evolve:Evolve",
-    "list": "cuasmrl.agents.list_scheduling:ListScheduling",
-    "ppo": "cuasmrl.agents.ppo:PPO",
-    "ppo-published": "cuasmrl.agents.ppo:PublishedPPO",
+    "random": ("cuasmrl.agents.random_play:RandomPlay", "random legal moves, the baseline"),
+    "greedy": ("cuasmrl.agents.greedy:Greedy", "hill climbing along plateaus, with steps aside"),
+    "anneal": ("cuasmrl.agents.anneal:Anneal", "simulated annealing"),
+    "evolve": ("cuasmrl.agents.evolve:Evolve", "a genetic algorithm"),
+    "list": ("cuasmrl.agents.list_scheduling:ListScheduling", "list scheduling, then hill climbing"),
+    "ppo": ("cuasmrl.agents.ppo:PPO", "a policy trained on other kernels that learns on, needs torch"),
+    "ppo-published": ("cuasmrl.agents.ppo:PublishedPPO", "the learner of CuAsmRL, from scratch, needs torch"),
 })  # fmt: skip

@@ -1,53 +1,109 @@
-"""The command line. Each command prints what a person wants to see, or JSON with --json."""
+"""Makes the SASS schedule of CUDA kernels faster, and proves that they compute the same.
+
+Every command takes --json and -h.
+"""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from cuasmrl import __version__
-from cuasmrl.cli import bench, code, doctor, game, machine, replay, run, simulate, store, tour
+from cuasmrl.cli import (
+    bench,
+    check,
+    demo,
+    disasm,
+    doctor,
+    emulate,
+    lint,
+    mine,
+    optimize,
+    replay,
+    run,
+    simulate,
+    store,
+    usage,
+    workloads,
+)
+from cuasmrl.cli.agents import ListsAgents
 from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=__doc__)
+_ORDER = (
+    "demo", "optimize", "replay",
+    "emulate", "simulate", "disasm", "check", "lint",
+    "run", "store", "doctor",
+    "bench", "mine", "workloads",
+)  # fmt: skip
+"""Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
+
+
+class _InOrder(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=_ORDER.index)
+
+
+app = typer.Typer(
+    cls=_InOrder,
+    help=__doc__,
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def main() -> None:
-    """Entry point: every expected failure is one sentence and exit status 2."""
+    """Entry point: whatever is wrong with the input is one sentence and exit status 2."""
+    command = get_command(app)
     try:
-        app()
+        status = command(prog_name=usage.PROGRAM, standalone_mode=False)
     except CuasmrlError as error:
-        problems.print(f"error: {error}", markup=False)
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        _refuse(str(error))
+    except usage.UsageError as error:
+        _refuse(usage.sentence(error.format_message(), command, sys.argv[1:]))
+    sys.exit(status)
 
 
-@app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _refuse(sentence: str) -> NoReturn:
+    problems.print(f"error: {sentence}", markup=False)
+    sys.exit(2)
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     if version:
         console.print(f"cuasmrl {__version__}")
         raise typer.Exit
+    usage.help_without_command(context)
 
 
-# In the order in which --help lists them.
 for command in (
-    tour.demo,
-    game.optimize,
+    demo.demo,
     replay.replay,
-    code.disasm,
-    code.check,
-    code.lint,
-    code.mine,
-    machine.workloads,
-    machine.emulate,
+    emulate.emulate,
     simulate.simulate,
+    disasm.disasm,
+    check.check,
+    lint.lint,
+    doctor.doctor,
+    mine.mine,
+    workloads.workloads,
 ):
     app.command()(command)
+app.command(cls=ListsAgents)(optimize.optimize)
 # What follows the program's name is the program's, options included.
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
-app.command()(doctor.doctor)
-app.add_typer(store.app, name="store")
-app.add_typer(bench.app, name="bench")
+for name, group in (("store", store.app), ("bench", bench.app)):
+    app.add_typer(
+        group,
+        name=name,
+        callback=usage.help_without_command,
+        invoke_without_command=True,
+        no_args_is_help=False,
+    )

@@ -7,14 +7,18 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from cuasmrl.cli.agents import ListsAgents, complete
 from cuasmrl.cli.console import Json, ScoreboardsName, console, print_json, progress, scoreboards_named
 
-app = typer.Typer(help="Measure on this machine, and print the table.", no_args_is_help=True)
+app = typer.Typer(help="Measure on this machine, and print the table.")
 
 
 @app.command()
 def schedule(as_json: Json = False) -> None:
-    """Reading, moving, checking: times on the largest config of each published workload."""
+    """Times of reading, moving and checking.
+
+    On the largest config of each published workload.
+    """
     from cuasmrl.bench.schedule import schedule as measure
     from cuasmrl.cli.tables import schedule_table
 
@@ -41,7 +45,10 @@ def timing(as_json: Json = False) -> None:
 
 @app.command()
 def game(as_json: Json = False) -> None:
-    """Evaluated steps per second of the two environments, and what a step is made of."""
+    """Evaluated steps per second of the two environments.
+
+    And what a step is made of.
+    """
     from cuasmrl.bench.game import game as measure
     from cuasmrl.bench.game import game_table
 
@@ -50,16 +57,27 @@ def game(as_json: Json = False) -> None:
 
 @app.command()
 def deploy(as_json: Json = False) -> None:
-    """What deployment costs: a lookup at each compile, a launch, the shim over ptxas."""
+    """What deployment costs.
+
+    A lookup at each compile, a launch, the shim over ptxas.
+    """
     from cuasmrl.bench.deploy import deploy_table
     from cuasmrl.bench.deploy import deploying as measure
 
     _show(measure, deploy_table, as_json)
 
 
-@app.command()
+@app.command(cls=ListsAgents)
 def agents(
-    agent: Annotated[list[str] | None, typer.Option("--agent", help="Repeat for several.")] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="One of the agents below; repeat for several. All if none is named.",
+            autocompletion=complete,
+        ),
+    ] = None,
     workload: Annotated[
         list[str] | None,
         typer.Option("--workload", help="A workload, or NAME:large for its large shape; repeat for several."),
@@ -77,7 +95,10 @@ def agents(
     scoreboards: ScoreboardsName = None,
     as_json: Json = False,
 ) -> None:
-    """Agents at equal budgets on the published workloads: confirmed gains, median and range over seeds."""
+    """Agents at equal budgets on the published workloads.
+
+    Confirmed gains: median and range over seeds.
+    """
     from cuasmrl import workloads
     from cuasmrl.agents import AGENTS
     from cuasmrl.bench.agents import Contest, agents_table
@@ -94,7 +115,7 @@ def agents(
     _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
 
 
-@app.command()
+@app.command(cls=ListsAgents)
 def results(
     workload: Annotated[
         list[str] | None,
@@ -102,7 +123,12 @@ def results(
     ] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option("--agent", help="Repeat for several; greedy and evolve if none is named."),
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="One of the agents below; repeat for several. Greedy and evolve if none is named.",
+            autocompletion=complete,
+        ),
     ] = None,
     budget: Annotated[int, typer.Option("--budget", help="Evaluations of each agent.", min=1)] = 20_000,
     trial: Annotated[
@@ -116,7 +142,10 @@ def results(
     scoreboards: ScoreboardsName = None,
     as_json: Json = False,
 ) -> None:
-    """The best config and schedule of each published workload, after the gate, beside its lower bound."""
+    """The best config and schedule of each published workload.
+
+    After the gate, beside its lower bound.
+    """
     from cuasmrl import workloads
     from cuasmrl.bench.results import Effort, results_table
     from cuasmrl.bench.results import results as measure

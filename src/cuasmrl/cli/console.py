@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cuasmrl.schedule import Scoreboards
 
 # Piped output is read by programs and in logs: no reason to fold it at 80 columns.
-console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
-problems = Console(stderr=True, highlight=False, soft_wrap=True)
+console = Console(highlight=False, emoji=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+problems = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 CubinFile = Annotated[Path, typer.Argument(help="A cubin file.", show_default=False)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,19 +19,41 @@ if TYPE_CHECKING:
 
 _PARTS = 10
 """Lines for each phase where there is no terminal."""
+_WINDOW = 5.0
+"""Seconds over which the rate of evaluations is taken."""
+
+
+class Pace:
+    """Evaluations per second over the last seconds, so that what came before them does not count."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def after(self, measured: int) -> float | None:
+        """The rate now that so many are measured; None as long as there is none to tell."""
+        now = self._clock()
+        self._seen.append((now, measured))
+        while len(self._seen) > 2 and self._seen[0][0] < now - _WINDOW:
+            self._seen.popleft()
+        then, before = self._seen[0]
+        return (measured - before) / (now - then) if measured > before and now > then else None
 
 
 class Display:
     """What `optimize.Watch` calls."""
 
-    def __init__(self, quiet: bool, bar: Progress | None) -> None:
+    def __init__(
+        self, quiet: bool, bar: Progress | None, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self.run: Path | None = None
         """Known once the kernel is prepared."""
         self._quiet = quiet
         self._bar = bar
         self._task = bar.add_task("", total=None, note="") if bar else None
         self._shown = ("", -1)
-        self._begin: tuple[int, float] | None = None
+        self._clock = clock
+        self._pace = Pace(clock)
 
     def stage(self, what: str) -> None:
         if self._bar is not None and self._task is not None:
@@ -43,6 +66,7 @@ class Display:
 
     def prepared(self, subject: Subject, run: Path) -> None:
         self.run = run
+        self._pace = Pace(self._clock)
         if not self._quiet:
             kernel, candidates = subject.kernel, subject.candidates
             for line in left_out(candidates):
@@ -52,11 +76,8 @@ class Display:
 
     def played(self, played: Played) -> None:
         note = f"best {100 * played.gain:+.2f} %"
-        if self._begin is None:
-            self._begin = played.measured, time.perf_counter()
-        measured, seconds = played.measured - self._begin[0], time.perf_counter() - self._begin[1]
-        if measured and seconds:
-            pace = measured / seconds
+        pace = self._pace.after(played.measured)
+        if pace is not None:
             note += f", {pace:.0f} evaluations/s, {(played.budget - played.done) / pace:.0f} s left"
         self._advance("playing", played.done, played.budget, note)
 

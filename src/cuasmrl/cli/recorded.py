@@ -55,12 +55,17 @@ def _print(outcome: Outcome) -> None:
     lines = [
         f"{named}: {found.verdict.sentence}",
         f"  {found.evaluations:,} evaluations by {found.config.agent} on {found.config.device}, "
-        f"{outcome.launches} launches; {before:,.0f} modelled cycles before, {after:,.0f} after",
+        f"{_launches(outcome.launches)}",
+        f"  on the nominal chip: {before:,.0f} modelled cycles before, {after:,.0f} after",
         *(f"  {line}" for line in found.verdict.lines()),
         f"  run: {found.run}",
     ]
     for line in lines:
         console.print(line, markup=False)
+
+
+def _launches(number: int) -> str:
+    return "1 launch" if number == 1 else f"{number} launches"
 
 
 def _sum(outcomes: list[Outcome], root: Path) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cuasmrl.cli.console import Json, console, print_json, progress
+from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
-    from cuasmrl.explain.moves import ExplainedRun
+    from cuasmrl.explain.moves import ExplainedRun, Rule
 
 
 def replay(
@@ -18,29 +20,75 @@ def replay(
         list[Path],
         typer.Argument(metavar="RUN", help="Directories of runs of `cuasmrl optimize`.", show_default=False),
     ],
+    every: Annotated[
+        bool, typer.Option("--all", help="Every move with its lines of SASS, not only a summary.")
+    ] = False,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE.svg", help="Draw the hot loop before and after, of one run."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """What runs have learned: the moves that matter one by one, and rules in words."""
-    from cuasmrl.explain.moves import print_explanation, print_rules, rules_of
+    """What runs have learned: the moves that matter, and rules."""
+    from cuasmrl.explain.moves import rules_of
 
+    if picture is not None:
+        _draw(runs, picture, as_json)
+        return
     found = [_explain(run, as_json) for run in runs]
     explanations = [run.explanation for run in found if run.explanation is not None]
     rules = rules_of(explanations)
     if as_json:
         print_json({"runs": [run.as_dict() for run in found], "rules": [rule.as_dict() for rule in rules]})
         return
-    for run in found:
-        config = run.config
-        console.print(
-            f"{run.path}: {config.agent}, seed {config.seed}, budget {config.budget:,}; {run.verdict}",
-            markup=False,
-        )
-        if run.explanation is None:
-            console.print("nothing faster than the original was found", markup=False)
-        else:
-            print_explanation(console, run.explanation, in_full=len(found) == 1)
+    if len(found) == 1 and not every:
+        _print_one(found[0], rules)
+    else:
+        _print_several(found, rules, every)
+
+
+def _draw(runs: Sequence[Path], picture: Path, as_json: bool) -> None:
+    from cuasmrl.explain.report.run import loop_of_run
+    from cuasmrl.explain.report.svg import draw
+    from cuasmrl.files import write_text
+
+    if len(runs) != 1:
+        raise CuasmrlError("--picture draws one run; name one")
+    loop = loop_of_run(runs[0])
+    write_text(picture, draw(loop))
+    if as_json:
+        print_json({"picture": str(picture), "loop": loop.as_dict()})
+    else:
+        console.print(f"picture: {picture}", markup=False)
+
+
+def _print_one(run: ExplainedRun, rules: Sequence[Rule]) -> None:
+    from cuasmrl.explain.moves.table import print_summary
+
+    _introduce(run)
+    if run.explanation is not None:
+        print_summary(console, run.explanation, rules)
+
+
+def _print_several(runs: Sequence[ExplainedRun], rules: Sequence[Rule], in_full: bool) -> None:
+    from cuasmrl.explain.moves import print_explanation, print_rules
+
+    for run in runs:
+        _introduce(run)
+        if run.explanation is not None:
+            print_explanation(console, run.explanation, in_full)
         console.print()
-    print_rules(console, rules, len(found))
+    print_rules(console, rules, len(runs))
+
+
+def _introduce(run: ExplainedRun) -> None:
+    from cuasmrl.explain.moves.table import print_lines
+
+    config = run.config
+    lines = [f"{run.path}: {config.agent}, seed {config.seed}, budget {config.budget:,}", run.verdict]
+    if run.explanation is None:
+        lines.append("nothing faster than the original was found")
+    print_lines(console, lines)
 
 
 def _explain(run: Path, quiet: bool) -> ExplainedRun:

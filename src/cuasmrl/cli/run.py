@@ -25,6 +25,9 @@ def run(
     virtual: Annotated[
         str | None, typer.Option("--virtual", help="A chip: Triton launches on the virtual GPU.")
     ] = None,
+    modelled: Annotated[
+        bool, typer.Option("--modelled", help="Also take results that only the virtual GPU has timed.")
+    ] = False,
     store: Annotated[
         Path | None, typer.Option("--store", help="A store; by default $CUASMRL_STORE or the user's.")
     ] = None,
@@ -36,8 +39,9 @@ def run(
 ) -> None:
     """Run a program with the store's cubins behind ptxas: `cuasmrl run -- nvcc ...`, `cuasmrl run -- make`.
 
-    Its output is its own, so what was compiled is said on standard error, with --json as JSON. The exit
-    status is the program's.
+    Taken are results that a GPU has measured; with --virtual or --modelled also modelled ones. The program's
+    output is its own, so what was compiled is said on standard error, with --json as JSON. The exit status is
+    the program's.
     """
     from cuasmrl.deploy.shim import session
     from cuasmrl.deploy.store import Store
@@ -48,13 +52,13 @@ def run(
     if virtual is not None:
         chip(virtual)
     if environment:
-        prepared = session.prepared(Store(store), chosen, virtual)
+        prepared = session.prepared(Store(store), chosen, virtual, modelled)
         _print_environment(prepared.changes, as_json)
         _print_problems(prepared.problems)
         return
     if not command:
         raise CuasmrlError("name a program to run: cuasmrl run -- nvcc kernel.cu")
-    outcome = session.run(command, Store(store), chosen, virtual)
+    outcome = session.run(command, Store(store), chosen, virtual, modelled)
     _print_problems(outcome.problems)
     if as_json:
         sys.stderr.write(json.dumps(outcome.as_dict()) + "\n")

@@ -19,7 +19,7 @@ from cuasmrl.cli.console import (
     progress,
 )
 from cuasmrl.cli.display import introduction, left_out
-from cuasmrl.cli.machine import sizes_given
+from cuasmrl.cli.sizes import sizes_given
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:

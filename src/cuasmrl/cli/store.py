@@ -9,6 +9,8 @@ import typer
 
 from cuasmrl.cli.console import Json, console, print_json, progress
 from cuasmrl.deploy.store import Store
+from cuasmrl.deploy.store.allowed import is_modelled, measured_on
+from cuasmrl.deploy.store.entry import FIGURES
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
@@ -41,7 +43,11 @@ def list_(root: Root = None, as_json: Json = False) -> None:
             "store": str(store.root),
             "epoch": store.epoch,
             "entries": [_summary(entry) for entry in entries],
-            "recorded": [{"key": kernel.key, "origin": kernel.origin} for kernel in waiting],
+            "recorded": [
+                {"key": cubin.key, "kernels": cubin.kernels, "launches": len(cubin.launches),
+                 "origin": cubin.origin}
+                for cubin in waiting
+            ],
         })  # fmt: skip
         return
     for entry in entries:
@@ -52,7 +58,8 @@ def list_(root: Root = None, as_json: Json = False) -> None:
         markup=False,
     )
     if waiting:
-        names = _count(len(waiting), "recorded kernel waits", "recorded kernels wait")
+        kernels = sum(len(cubin.kernels) for cubin in waiting)
+        names = _count(kernels, "recorded kernel waits", "recorded kernels wait")
         console.print(f"{names} for `cuasmrl optimize --recorded`")
 
 
@@ -76,7 +83,7 @@ def show(
     if as_json:
         print_json({**entry.facts(), "schema": entry.schema})
         return
-    facts = entry.facts()
+    facts = {**entry.facts(), "measurement": _measurement(entry)}
     console.print(_line(entry), markup=False)
     console.print(f"key          {entry.key}", markup=False)
     for name in ("measurement", "provenance", "certificate"):
@@ -176,19 +183,43 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "arch": entry.arch,
         "kernels": entry.kernels,
         "gain": entry.gain,
+        "modelled": is_modelled(entry.measurement),
         "measurement": entry.measurement,
         "origin": entry.provenance.get("origin"),
     }
 
 
 def _line(entry: Entry) -> str:
-    low, high = entry.measurement["interval"]
     more = f" and {len(entry.kernels) - 1} more" if len(entry.kernels) > 1 else ""
     return (
-        f"{entry.key[:_SHORT]}  sm_{entry.arch}  {entry.kernels[0]}{more}  {100 * entry.gain:+.2f} % "
-        f"({100 * low:+.2f} to {100 * high:+.2f} %) in {entry.measurement['unit']} on "
-        f"{entry.measurement['device']}"
+        f"{entry.key[:_SHORT]}  sm_{entry.arch}  {entry.kernels[0]}{more}  {_gain(entry)} in "
+        f"{entry.measurement['unit']} on {_device(entry)}"
     )
+
+
+def _gain(entry: Entry) -> str:
+    low, high = entry.measurement["interval"]
+    return f"{100 * entry.gain:+.2f} % ({100 * low:+.2f} to {100 * high:+.2f} %)"
+
+
+def _device(entry: Entry) -> str:
+    gpu = measured_on(entry.measurement)
+    return f"{entry.measurement['device']}, {gpu}" if gpu else str(entry.measurement["device"])
+
+
+def _measurement(entry: Entry) -> dict[str, Any]:
+    """Its fields for people: the gain as it was confirmed, and times that say what they are times of."""
+    figures = entry.measurement
+    modelled = is_modelled(figures)
+    said = {
+        "device": _device(entry),
+        "gain": f"{_gain(entry)}, the median over {'the ensemble' if modelled else 'the rounds'}",
+        "on the nominal chip" if modelled else "times": (
+            f"{figures['original']:,.2f} {figures['unit']} before, {figures['optimised']:,.2f} after"
+        ),
+    }
+    others = {name: value for name, value in figures.items() if name not in (*FIGURES, "gpu")}
+    return said | others
 
 
 def _unpack(entry: Entry, folder: Path) -> None:

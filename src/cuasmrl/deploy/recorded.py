@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuasmrl.deploy.deposit import deposit
+from cuasmrl.deploy.deposit import shelve
 from cuasmrl.deploy.store import Entry, Recorded, Store
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu import launches
@@ -63,7 +63,7 @@ def optimize_recorded(
 def play_on(
     recorded: Recorded, store: Store, given: Mapping[str, Any], runs: Path = RUNS, watch: Watch | None = None
 ) -> list[Outcome]:
-    """Each kernel of one recorded cubin."""
+    """Each kernel of one recorded cubin; its launches stay until the last of them has been played on."""
     try:
         groups = _groups(recorded)
         outcomes = [_play(recorded, store, name, files, given, runs, watch) for name, files in groups.items()]
@@ -97,7 +97,7 @@ def _play(
         found = optimize(request, run, watch=watch)
     except CuasmrlError as error:
         return Outcome(recorded.key, name, len(files), None, None, str(error))
-    return Outcome(recorded.key, name, len(files), found, deposit(found, store, recorded.origin))
+    return Outcome(recorded.key, name, len(files), found, shelve(found, store, recorded.origin))
 
 
 def _groups(recorded: Recorded) -> dict[str, list[Path]]:

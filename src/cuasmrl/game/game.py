@@ -54,7 +54,7 @@ class Game:
         self.board.restore(schedule)
 
     def random_shift(self, rng: random.Random, farthest: int | None = None) -> Shift | None:
-        """A movable instruction, drawn by the time spent around it, to another position in its span; it may be refused."""
+        """A movable instruction, drawn by the time around it, to another position in its span."""
         (i,) = rng.choices(self.scope.movable, self.scope.weights)
         here = self.board.position[i]
         positions = [

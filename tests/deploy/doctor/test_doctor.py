@@ -165,7 +165,7 @@ def test_a_toolkit_without_a_ptxas(environment: dict[str, str], tmp_path: Path) 
 def test_a_store_of_the_future(store: Store, cubin: bytes) -> None:
     put(store, cubin)
     Path(store.root, "schema").write_text("99\n")
-    (found,) = actions(list(results.examine(store)))
+    (found,) = actions(list(results.examine(Surroundings({}), store)))
     assert "schema 99" in found.text
 
 
@@ -173,14 +173,45 @@ def test_a_damaged_entry(store: Store, cubin: bytes) -> None:
     put(store, cubin)
     (entry,) = Path(store.root).glob("objects/*/*")
     entry.write_bytes(entry.read_bytes()[:-3])
-    found = actions(list(results.examine(store)))
+    found = actions(list(results.examine(Surroundings({}), store)))
     assert "cannot be used" in found[0].text
     assert "set aside" in found[1].text
 
 
+def test_results_that_no_gpu_has_measured(store: Store, cubin: bytes) -> None:
+    put(store, cubin)
+    subjects = [f.subject for f in results.examine(Surroundings({}), store)]
+    assert "modelled" not in subjects
+    put(store, cubin, modelled=True)
+    for environment, level, words in (
+        ({}, Level.NOTE, "1 of them: no GPU has measured them, so compilers do not take them"),
+        (
+            {"CUASMRL_MODELLED": "1"},
+            Level.OK,
+            "1 of them: no GPU has measured them, and the environment allows",
+        ),
+    ):
+        (found,) = [f for f in results.examine(Surroundings(environment), store) if f.subject == "modelled"]
+        assert found.level is level
+        assert words in found.text
+
+
+def test_caches_are_compared_with_what_may_be_used(
+    environment: dict[str, str], store: Store, tmp_path: Path, cubin: bytes, filled: Callable[[str], Path]
+) -> None:
+    put(store, cubin, modelled=True)
+    kernels = filled("triton")
+    (kernels / "sub" / "a.cubin").write_bytes(cubin)
+    environment["TRITON_CACHE_DIR"] = str(kernels)
+    plain = next(staleness.examine(Surroundings(environment), store))
+    assert plain.text.endswith("nothing that the store has better")
+    environment["CUASMRL_MODELLED"] = "1"
+    assert "1 cubins as compiled" in next(staleness.examine(Surroundings(environment), store)).text
+
+
 def test_kernels_that_wait(store: Store, cubin: bytes) -> None:
     store.record(cubin)
-    assert any("cuasmrl optimize --recorded" in f.advice for f in results.examine(store))
+    assert any("cuasmrl optimize --recorded" in f.advice for f in results.examine(Surroundings({}), store))
 
 
 @pytest.mark.parametrize(("forbidden", "level"), [(os.W_OK, Level.NOTE), (os.R_OK | os.X_OK, Level.ACTION)])
@@ -189,12 +220,12 @@ def test_a_store_without_permission(
 ) -> None:
     put(store, cubin)
     monkeypatch.setattr(os, "access", lambda path, wanted: not wanted & forbidden)
-    assert next(f for f in results.examine(store) if f.subject == "place").level is level
+    assert next(f for f in results.examine(Surroundings({}), store) if f.subject == "place").level is level
 
 
 def test_a_full_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 0))
-    assert "0 MB left" in actions(list(results.examine(store)))[0].text
+    assert "0 MB left" in actions(list(results.examine(Surroundings({}), store)))[0].text
 
 
 @pytest.fixture

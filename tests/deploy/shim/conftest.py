@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,7 +17,14 @@ from cuasmrl.schedule import Board
 from tests.conftest import AssemblePtx
 
 PTX = Path(__file__).parent / "mix.ptx"
-MEASUREMENT = {"device": "none", "unit": "modelled cycles", "original": 2, "optimised": 1, "interval": [0, 1]}
+MEASURED = {
+    "device": "cuda:0", "unit": "microseconds", "original": 2, "optimised": 1, "gain": 1, "interval": [0, 1],
+    "gpu": {"name": "NVIDIA A100-SXM4-80GB", "compute_capability": "8.0"},
+}  # fmt: skip
+MODELLED = {
+    "device": "virtual:a100", "unit": "modelled cycles", "original": 2, "optimised": 1, "gain": 1,
+    "interval": [0, 1],
+}  # fmt: skip
 
 
 def rescheduled(cubin: bytes) -> bytes:
@@ -32,12 +40,12 @@ def rescheduled(cubin: bytes) -> bytes:
 
 @lru_cache
 def proved(cubin: bytes) -> Entry:
-    return prove(Entry.of(cubin, rescheduled(cubin), MEASUREMENT))
+    return prove(Entry.of(cubin, rescheduled(cubin), MEASURED))
 
 
-def put(store: Store, cubin: bytes) -> bytes:
+def put(store: Store, cubin: bytes, modelled: bool = False) -> bytes:
     """Have the store know a better cubin, which is returned."""
-    entry = proved(cubin)
+    entry = replace(proved(cubin), measurement=MODELLED if modelled else MEASURED)
     store.keep(entry)
     return entry.optimised
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cuasmrl.deploy.shim.session import Outcome, run
+from cuasmrl.deploy.shim.session import Noted, Outcome, run
 from cuasmrl.deploy.store import Store
 from cuasmrl.deploy.triton.modes import Mode
 from tests.deploy.shim.conftest import put
@@ -113,7 +113,7 @@ def test_another_triton_than_ours(
     # What Triton made alone is served: so the version that the shim says is the one of its own ptxas.
     assert run([*with_theirs, str(tmp_path / "first"), *archs], store, Mode.DEPLOY).compiled == 0
     outcome = run([*with_theirs, str(tmp_path / "first"), *archs], store, Mode.RECORD)
-    assert (outcome.status, outcome.recorded) == (0, 3)
+    assert (outcome.status, outcome.recorded) == (0, Noted(kernels=3))
     assert all(packages in kernel.origin["compiler"] for kernel in store.recorded())
     better = {arch: put(store, (tmp_path / f"plain.{arch}").read_bytes()) for arch in archs[:2]}
     assert run([*with_theirs, str(tmp_path / "second"), *archs], store, Mode.DEPLOY).used == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.deploy.shim.session import run
+from cuasmrl.deploy.shim.session import Noted, run
 from cuasmrl.deploy.store import Store
 from cuasmrl.deploy.triton.modes import Mode
 from cuasmrl.workloads.cuda_compiler import find_nvcc
@@ -86,13 +86,13 @@ def test_nvcc_compiles_through_the_shadow(tmp_path: Path, store: Store) -> None:
     source.write_text(CUDA)
     compile_ = ["nvcc", "-arch=sm_80", str(source), "-o"]
     outcome = run([*compile_, str(cubin), "-cubin"], store, Mode.RECORD)
-    assert (outcome.status, outcome.compiled, outcome.recorded) == (0, 1, 1)
+    assert (outcome.status, outcome.compiled, outcome.recorded) == (0, 1, Noted(kernels=1))
     plain = cubin.read_bytes()
     (seen,) = store.recorded()
     assert seen.cubin.read_bytes() == plain
     better = put(store, plain)
     outcome = run([*compile_, str(cubin), "-cubin"], store, Mode.DEPLOY)
-    assert outcome.sentence == "1 cubin compiled, 1 from the store"
+    assert outcome.sentence == "1 cubin compiled by ptxas in this run, 1 from the store"
     assert cubin.read_bytes() == better
     # In an object the code lies as it is.
     assert run([*compile_, str(object_), "-c"], store, Mode.DEPLOY).used == 1
@@ -132,3 +132,44 @@ def test_virtual_gpu(tmp_path: Path, store: Store, capfd: pytest.CaptureFixture[
     look = "import triton; print(triton.runtime.driver.active.get_current_target().arch)"
     assert run([sys.executable, "-c", look], store, Mode.DEPLOY, "a100").status == 0
     assert capfd.readouterr().out == "80\n"
+
+
+LAUNCHED = """
+import sys, numpy as np, triton, triton.language as tl
+from cuasmrl.gpu.virtual import wrap
+
+@triton.jit
+def twice(to, of, n, COUNT: tl.constexpr):
+    at = tl.program_id(0) * COUNT + tl.arange(0, COUNT)
+    tl.store(to + at, tl.load(of + at, mask=at < n) * 2.0, mask=at < n)
+
+@triton.jit
+def negative(to, of, n, COUNT: tl.constexpr):
+    at = tl.program_id(0) * COUNT + tl.arange(0, COUNT)
+    tl.store(to + at, -tl.load(of + at, mask=at < n), mask=at < n)
+
+for count in map(int, sys.argv[1:]):
+    of = np.ones(count, np.float32)
+    for kernel in (twice, negative):
+        kernel[(count // 64 + 1,)](wrap(of.copy()), wrap(of), count, COUNT=64)
+"""
+
+
+def test_recorded_kernels_and_launches_are_counted_apart_from_compiled_cubins(
+    tmp_path: Path, store: Store
+) -> None:
+    """What Triton has in its cache is not compiled, but it is launched and so recorded."""
+    script = tmp_path / "launched.py"
+    script.write_text(LAUNCHED)
+
+    def record(*counts: str) -> tuple[int, Noted | None]:
+        outcome = run([sys.executable, str(script), *counts], store, Mode.RECORD, "a100")
+        assert outcome.status == 0
+        return outcome.compiled, outcome.recorded
+
+    assert record("127") == (2, Noted(kernels=2, launches=2))
+    assert record("127", "255") == (0, Noted(launches=2))
+    for kernel in store.recorded():
+        store.forget_recorded(kernel.key)
+    assert record("127", "255") == (0, Noted(kernels=2, launches=4))
+    assert run(["true"], store, Mode.DEPLOY).recorded is None

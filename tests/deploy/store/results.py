@@ -16,7 +16,11 @@ from cuasmrl.schedule import Board
 from tests.schedule.campaign import random_move
 
 MEASUREMENT = {
-    "device": "virtual:a100", "unit": "modelled cycles", "original": 1000.0, "optimised": 950.0,
+    "device": "cuda:0", "unit": "microseconds", "original": 1000.0, "optimised": 950.0, "gain": 0.05,
+    "interval": [0.01, 0.09], "gpu": {"name": "NVIDIA A100-SXM4-80GB", "compute_capability": "8.0"},
+}  # fmt: skip
+MODELLED = {
+    "device": "virtual:a100", "unit": "modelled cycles", "original": 1000.0, "optimised": 900.0, "gain": 0.05,
     "interval": [0.01, 0.09],
 }  # fmt: skip
 

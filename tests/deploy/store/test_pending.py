@@ -11,7 +11,7 @@ from cuasmrl.deploy.store.pending import MOST_LAUNCHES
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.launches import load
 from tests.deploy.store.faults import dies, disk_is_full, fault
-from tests.deploy.store.results import compiled
+from tests.deploy.store.results import compiled, entry, unproved
 
 LAUNCH = {
     "format": 1, "grid": [4], "block": [128],
@@ -51,6 +51,26 @@ def test_forgetting(store: Store) -> None:
     assert not store.forget_recorded("../../somewhere")
     assert store.recorded() == []
     assert os.listdir(store.root / "pending") == []
+
+
+def test_what_has_a_result_waits_no_longer(store: Store, tmp_path: Path) -> None:
+    """Whichever way the result came."""
+    store.record(compiled(), [LAUNCH])
+    store.record(compiled("rmsnorm"), [LAUNCH])
+    store.put(unproved(entry()))
+    assert [waiting.key for waiting in store.recorded()] == [code_key(compiled("rmsnorm"))]
+    store.export(tmp_path / "one.tar")
+    other = Store(tmp_path / "other")
+    other.record(compiled(), [LAUNCH])
+    other.import_(tmp_path / "one.tar")
+    assert other.recorded() == []
+
+
+def test_the_kernels_of_what_waits(store: Store) -> None:
+    recorded = store.record(compiled())
+    assert list(recorded.kernels) == ["softmax"]
+    recorded.cubin.write_bytes(b"damaged")
+    assert not recorded.kernels
 
 
 def test_bad_input_is_one_sentence(store: Store) -> None:

@@ -10,7 +10,15 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.deploy.store import EMPTY, Store, code_key, deploy
 from cuasmrl.errors import CuasmrlError
-from tests.deploy.store.results import MEASUREMENT, compiled, entry, entry_of, rearranged, unproved
+from tests.deploy.store.results import (
+    MEASUREMENT,
+    MODELLED,
+    compiled,
+    entry,
+    entry_of,
+    rearranged,
+    unproved,
+)
 
 
 @pytest.fixture
@@ -28,7 +36,7 @@ def test_what_is_put_is_found(store: Store) -> None:
     assert (found.original, found.optimised) == (given.original, given.optimised)
     assert found.measurement == given.measurement
     assert found.certificates["softmax"]["certified"] is True
-    assert found.gain == pytest.approx(1000 / 950 - 1)
+    assert found.gain == given.measurement["gain"], "the confirmed one, not original / optimised - 1"
     assert [one.key for one in store.entries()] == [given.key]
     assert Store(store.root).find(given.key) == stored
 
@@ -80,9 +88,9 @@ def test_the_epoch_changes_exactly_with_what_is_visible(store: Store, tmp_path: 
         store.keep(one)
         seen.append(store.epoch)
     assert len(set(seen)) == 4
-    # Another measurement of the same result is no other result.
-    store.keep(replace(entry(seed=1), measurement={**entry(seed=1).measurement, "optimised": 700.0}))
-    assert store.epoch == seen[-1]
+    # The same code, which was modelled before and is measured now, may be used by others.
+    store.keep(replace(entry(seed=1), measurement=MODELLED))
+    assert store.epoch not in seen
     store.remove(entry("rmsnorm").key)
     store.keep(entry(seed=0))
     assert store.epoch == seen[1]
@@ -147,9 +155,10 @@ def test_a_certificate_that_is_given_must_be_the_checkers(store: Store) -> None:
         ({"arch": 86}, "key, chip or kernels differ"),
         ({"kernels": ("other",)}, "key, chip or kernels differ"),
         ({"optimised": b"nonsense"}, "not an ELF file"),
-        ({"measurement": {"device": "x"}}, "lacks unit, original, optimised, interval"),
+        ({"measurement": {"device": "x"}}, "lacks unit, original, optimised, gain, interval"),
         ({"measurement": {**MEASUREMENT, "optimised": 0}}, "above zero"),
         ({"measurement": {**MEASUREMENT, "interval": 1.0}}, "low, high"),
+        ({"measurement": {**MEASUREMENT, "gain": "5 %"}}, "must be a share"),
         ({"provenance": {"path": Path()}}, "must be JSON"),
         ({"provenance": {"number": float("nan")}}, "must be JSON"),
     ],

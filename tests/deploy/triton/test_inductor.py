@@ -106,7 +106,8 @@ def test_the_keys_of_its_caches_follow_the_store(store: Store, triton_cache: Pat
     assert config.cache_key_tag == before, "nothing is stored yet"
     cuasmrl.uninstall()
     precompiled()
-    put_result(store, *cubins(triton_cache))
+    (plain,) = cubins(triton_cache)
+    put_result(store, plain)
     cuasmrl.install(store=store)
     assert config.cache_key_tag == f"{before}+cuasmrl-{store.epoch}".lstrip("+")
     cuasmrl.uninstall()

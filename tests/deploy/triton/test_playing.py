@@ -19,8 +19,8 @@ ROWS = np.random.default_rng(0).standard_normal((200, kernels.COLUMNS)).astype(n
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(AGENTS.places, "climber", "tests.climbing:Climber")
-    monkeypatch.setitem(AGENTS.places, "idler", "tests.climbing:Idler")
+    monkeypatch.setitem(AGENTS.modules, "climber", "tests.climbing:Climber")
+    monkeypatch.setitem(AGENTS.modules, "idler", "tests.climbing:Idler")
 
     def opened(name: str, kernel: TracedKernel, launch: object) -> VirtualTimer:
         return VirtualTimer(kernel, members=3)

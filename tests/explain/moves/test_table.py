@@ -1,6 +1,11 @@
 """The text of an explanation. Its numbers are made up, so that it does not change with the chip's."""
 
+import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
 
 from cuasmrl.explain.comparison import ReasonChange
 from cuasmrl.explain.moves import ExplainedMove, Explanation, rules_of
@@ -8,7 +13,7 @@ from cuasmrl.explain.moves.changes import Change, Relocate, Retime, instructions
 from cuasmrl.explain.moves.excerpts import excerpt
 from cuasmrl.explain.moves.patterns import Scenery
 from cuasmrl.explain.moves.story import Step
-from cuasmrl.explain.moves.table import lesson, story
+from cuasmrl.explain.moves.table import lesson, print_summary, story, summary
 from cuasmrl.explain.moves.words import deed
 from cuasmrl.gpu.timing.uncertainty import Gain
 from cuasmrl.schedule import Board, Schedule, SetYield
@@ -70,13 +75,64 @@ def _explained(step: Step, scenery: Scenery, number: int) -> ExplainedMove:
     )
 
 
-def test_text(golden: Callable[[str, str], None]) -> None:
+def explanation() -> Explanation:
     told, schedule = moves()
-    found = Explanation(
+    return Explanation(
         KERNEL, "m64n64k32_w4_s3", "virtual:a100", "modelled cycles",
         changes=(("Relocate", 40), ("Retime", 1), ("SetYield", 2)), replaced=1,
         original=10_000.0, winner=9_400.0, minimal=9_419.5, tolerance=30.0, tried=77,
         gain=Gain(0.06, 0.04, -0.01, 0.07, 0.9, (0.06,)), moves=told, schedule=schedule,
     )  # fmt: skip
+
+
+def with_idle(count: int) -> Explanation:
+    """With so many more moves that save nothing where they stand, in no order, and not alone."""
+    found = explanation()
+    idle = replace(found.moves[-1], in_order=0.0, share=0.04, alone=None, without=320.0)
+    return replace(found, moves=(*found.moves[:1], *(count * [idle]), *found.moves[1:]))
+
+
+def test_text(golden: Callable[[str, str], None]) -> None:
+    found = explanation()
     lines = [*story(found), "", *lesson(rules_of([found]), 1), "", *lesson(rules_of([found, found]), 2)]
     golden("replay.txt", "\n".join(lines) + "\n")
+
+
+def test_summary(golden: Callable[[str, str], None]) -> None:
+    found = with_idle(3)
+    golden("summary.txt", "\n".join(summary(found, rules_of([found]))) + "\n")
+
+
+def test_a_summary_holds_five_rules_and_five_moves() -> None:
+    found = explanation()
+    best = found.moves[1]
+    many = replace(found, moves=tuple(replace(best, share=100.0 + n) for n in range(8)))
+    rules = [replace(rules_of([many])[0], saved=saved) for saved in (3.0, 2.0, 1.0, 0.9, 0.8, 0.7, 0.01)]
+    lines = summary(many, rules)
+    assert sum(line.startswith("     saves ") for line in lines) == 5
+    assert next(line for line in lines if line.startswith("     saves ")).startswith("     saves 107.0 ")
+    assert "  and 1 more; --all shows them" in lines
+    assert lines[-1] == "and 3 more moves; --all shows every move with its lines of SASS"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "1 move saves nothing by itself, but others need it"),
+        (37, "37 moves save nothing by themselves, but others need them"),
+    ],
+)
+def test_moves_that_save_nothing_are_one_line(count: int, said: str) -> None:
+    lines = story(with_idle(count))
+    assert len(lines) == len(story(explanation())) + 2
+    assert said in lines
+    assert any(line.startswith(f"{count + 2}. LDSM") for line in lines)
+
+
+def test_a_terminal_gets_lines_that_fit() -> None:
+    text, found = io.StringIO(), explanation()
+    terminal = Console(file=text, force_terminal=True, color_system=None, width=70)
+    print_summary(terminal, found, rules_of([found]))
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= 70
+    assert any(line.startswith("     ") for line in lines)

@@ -60,6 +60,7 @@ def test_a_gain_is_confirmed(timer: CudaTimer) -> None:
     gain = timer.confirm(original, faster)
     assert gain.survives
     assert gain.median == pytest.approx(0.04, abs=0.005)
+    assert (gain.gpu, gain.arch) == (timer.gpu.name, timer.gpu.arch)
     assert len(gain.members) == 200
     assert not timer.confirm(faster, rescheduled(KERNEL, 1)).survives
     assert timer.confirm(original, original).refusal == "both schedules are the same"

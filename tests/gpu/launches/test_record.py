@@ -15,7 +15,8 @@ from cuasmrl.binary.cubin import Kernel, Section
 from cuasmrl.binary.cubin.container import Parameter
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.launches import Buffer, Bytes, LaunchRecord, SameAs, Scalar, describe, load, save
-from cuasmrl.gpu.launches.fills import FLOATS, INTEGERS
+from cuasmrl.gpu.launches.description import _is_finite
+from cuasmrl.gpu.launches.fills import FLOATS, INTEGERS, dtype_named
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.launches.record import Entry
 
@@ -186,6 +187,53 @@ def test_any_range_of_a_type_is_kept(array: npt.NDArray[Any], tmp_path: Path) ->
     (made,) = described.launch(kernel(8)).arguments
     assert isinstance(made, np.ndarray)
     np.testing.assert_array_equal(made, array, strict=True)
+
+
+_SIGNALLING = {2: 0x7D01, 4: 0x7FA00001, 8: 0x7FF4000000000001}
+"""Bits of a NaN whose mere conversion is an invalid operation; memory that nobody wrote may hold them."""
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", FLOATS[:3])
+def test_floats_that_are_no_numbers_are_described_without_a_warning(dtype: str) -> None:
+    numbers = np.linspace(-1, 1, 100).astype(dtype)
+    signalling = np.array(_SIGNALLING[numbers.itemsize], f"u{numbers.itemsize}").view(dtype)
+    for odd in (np.nan, np.inf, -np.inf, signalling):
+        buffer = numbers.copy()
+        buffer[7] = odd
+        buffer.view(f"u{numbers.itemsize}")[8] = signalling.view(f"u{numbers.itemsize}")
+        assert not np.isfinite(buffer[7:9]).any()
+        (entry,) = describe(Launch((1, 1, 1), (1, 1, 1), 0, (buffer,))).arguments
+        assert isinstance(entry, Buffer)
+        assert (entry.fill, entry.settings) == ("uniform", {"low": -1.0, "high": 1.0})
+    none = np.array([np.nan, np.inf], dtype)
+    alone = np.full(4, _SIGNALLING[numbers.itemsize], f"u{numbers.itemsize}").view(dtype)
+    for buffer in (none, alone):
+        (entry,) = describe(Launch((1, 1, 1), (1, 1, 1), 0, (buffer,))).arguments
+        assert isinstance(entry, Buffer)
+        assert entry.fill == "constant"
+        assert np.isnan(entry.settings["value"])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", FLOATS[3:])
+def test_narrow_floats_that_are_no_numbers_are_described_without_a_warning(dtype: str) -> None:
+    pytest.importorskip("ml_dtypes")
+    buffer = np.linspace(-1, 1, 100).astype(dtype_named(dtype))
+    buffer.view(f"u{buffer.itemsize}")[:2] = 0x7FA1 if buffer.itemsize == 2 else 0x7F
+    (entry,) = describe(Launch((1, 1, 1), (1, 1, 1), 0, (buffer,))).arguments
+    assert isinstance(entry, Buffer)
+    assert entry.fill == "uniform"
+
+
+@pytest.mark.parametrize("dtype", ["float16", *FLOATS[3:]])
+def test_finite_numbers_are_told_by_their_bits(dtype: str) -> None:
+    pytest.importorskip("ml_dtypes")
+    kind = dtype_named(dtype)
+    every = np.arange(1 << 8 * kind.itemsize).astype(f"u{kind.itemsize}").view(kind)
+    with np.errstate(invalid="ignore"):
+        expected = np.isfinite(every)
+    assert np.array_equal(_is_finite(every), expected)
 
 
 @given(st.data())

@@ -20,7 +20,7 @@ def examine(store: Store, environment: Mapping[str, str] = os.environ) -> Iterat
     yield from installed.examine()
     yield from _gpus()
     yield from compilers.examine(surroundings)
-    yield from results.examine(store)
+    yield from results.examine(surroundings, store)
     yield from hooks.examine(surroundings, store)
     yield from staleness.examine(surroundings, store)
 

@@ -10,7 +10,7 @@ from cuasmrl.deploy.doctor.findings import Finding, Level, Surroundings
 from cuasmrl.deploy.doctor.installed import chips_of
 from cuasmrl.deploy.shim.environment import prepare
 from cuasmrl.deploy.shim.folders import home
-from cuasmrl.deploy.shim.substitute import MODE, cache_tag
+from cuasmrl.deploy.shim.substitute import cache_tag
 from cuasmrl.deploy.shim.tools import TRITON_TOOLS, is_shim, said
 from cuasmrl.deploy.store import Store
 from cuasmrl.deploy.triton import bootstrap
@@ -48,7 +48,7 @@ def _in_process(mode: str, surroundings: Surroundings) -> Finding:
 
 def _active(surroundings: Surroundings, store: Store) -> Iterator[Finding]:
     try:
-        tag = cache_tag(store, surroundings.get(MODE))
+        tag = cache_tag(store, surroundings.environment)
     except CuasmrlError:
         tag = ""
     for tool in TRITON_TOOLS:

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from cuasmrl.deploy.doctor.findings import Finding, Level
+from cuasmrl.deploy.doctor.findings import Finding, Level, Surroundings
 from cuasmrl.deploy.store import EMPTY, Store
+from cuasmrl.deploy.store.allowed import MODELLED, asked_for, is_modelled
 from cuasmrl.errors import CuasmrlError
 
 TOPIC = "store"
@@ -17,7 +18,7 @@ _MOST_EXAMINED = 200
 _LITTLE_SPACE = 50 << 20
 
 
-def examine(store: Store) -> Iterator[Finding]:
+def examine(surroundings: Surroundings, store: Store) -> Iterator[Finding]:
     yield _place(Path(store.root))
     try:
         epoch, keys, waiting = store.epoch, store.keys(), store.recorded()
@@ -30,10 +31,11 @@ def examine(store: Store) -> Iterator[Finding]:
             "put something in with `cuasmrl optimize --store`",
         )  # fmt: skip
     else:
-        yield from _entries(store, keys, epoch)
+        yield from _entries(surroundings, store, keys, epoch)
     if waiting:
+        kernels = sum(len(cubin.kernels) for cubin in waiting)
         yield Finding(
-            TOPIC, "recorded", Level.NOTE, f"{len(waiting)} kernels wait to be optimised",
+            TOPIC, "recorded", Level.NOTE, f"{kernels} kernels wait to be optimised",
             "cuasmrl optimize --recorded",
         )  # fmt: skip
     aside = len([path for path in Path(store.root, "corrupt").glob("*") if path.suffix != ".reason"])
@@ -63,11 +65,13 @@ def _place(root: Path) -> Finding:
     return Finding(TOPIC, "place", Level.OK, f"{root}, readable and writable")
 
 
-def _entries(store: Store, keys: list[str], epoch: str) -> Iterator[Finding]:
+def _entries(surroundings: Surroundings, store: Store, keys: list[str], epoch: str) -> Iterator[Finding]:
     problems: Counter[str] = Counter()
+    modelled = 0
     for key in keys[:_MOST_EXAMINED]:
         try:
-            store.examined(key)
+            entry = store.examined(key)
+            modelled += entry is not None and is_modelled(entry.measurement)
         except CuasmrlError as error:
             problems[str(error)] += 1
     some = f" (the first {_MOST_EXAMINED} examined)" if len(keys) > _MOST_EXAMINED else ""
@@ -75,7 +79,20 @@ def _entries(store: Store, keys: list[str], epoch: str) -> Iterator[Finding]:
     yield Finding(
         TOPIC, "content", Level.OK, f"{usable} of {len(keys)} entries can be used{some}, epoch {epoch}"
     )
+    if modelled:
+        yield _modelled(modelled, surroundings)
     for why, count in problems.most_common():
         yield Finding(
             TOPIC, "content", Level.ACTION, f"{count} cannot be used: {why}", "run `cuasmrl store verify`"
         )
+
+
+def _modelled(number: int, surroundings: Surroundings) -> Finding:
+    text = f"{number} of them: no GPU has measured them"
+    if asked_for(surroundings.environment):
+        return Finding(TOPIC, "modelled", Level.OK, f"{text}, and the environment allows them")
+    return Finding(
+        TOPIC, "modelled", Level.NOTE, f"{text}, so compilers do not take them",
+        f"measure them with `cuasmrl optimize ... --device cuda:0 --store`; or use them as they are with "
+        f"`cuasmrl run --modelled` or {MODELLED}=1",
+    )  # fmt: skip

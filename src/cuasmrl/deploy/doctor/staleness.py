@@ -6,34 +6,49 @@ import getpass
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 from cuasmrl.deploy.doctor.findings import Finding, Level, Surroundings
 from cuasmrl.deploy.doctor.hooks import are_active
 from cuasmrl.deploy.shim.caches import CACHES, Cache
-from cuasmrl.deploy.shim.substitute import MODE, cache_tag
-from cuasmrl.deploy.store import EMPTY, Store, code_key
+from cuasmrl.deploy.shim.substitute import cache_tag
+from cuasmrl.deploy.store import EMPTY, Allowed, Store, code_key
+from cuasmrl.deploy.store.allowed import asked_for
 from cuasmrl.errors import CuasmrlError
 
 TOPIC = "caches"
 _MOST_CUBINS = 2000
+_MOST_ENTRIES = 200
 
 
 def examine(surroundings: Surroundings, store: Store) -> Iterator[Finding]:
     try:
-        keys = set(store.keys()) if store.epoch != EMPTY else set()
-        tag = cache_tag(store, surroundings.get(MODE))
+        if store.epoch == EMPTY:
+            yield Finding(TOPIC, "all", Level.OK, "the store is empty, so nothing is out of date")
+            return
+        tag = cache_tag(store, surroundings.environment)
     except CuasmrlError:
         return
-    if not keys:
-        yield Finding(TOPIC, "all", Level.OK, "the store is empty, so nothing is out of date")
-        return
+    keys = _usable(store, Allowed(asked_for(surroundings.environment)))
     yield _triton(surroundings, keys)
     yield from _inductor(surroundings, keys, tag)
     for cache in CACHES:
         if cache.is_folder:
             yield from _folder(cache, surroundings, tag)
+
+
+def _usable(store: Store, allowed: Allowed) -> set[str]:
+    """Keys of results that compilers take here."""
+    found = set()
+    for key in store.keys()[:_MOST_ENTRIES]:
+        # What is wrong with an entry is said where the store is looked at.
+        with suppress(CuasmrlError):
+            entry = store.examined(key)
+            if entry is not None and allowed.refusal(entry.measurement) is None:
+                found.add(key)
+    return found
 
 
 def _triton(surroundings: Surroundings, keys: set[str]) -> Finding:

@@ -24,6 +24,7 @@ from cuasmrl.deploy.shim.tools import (
     toolkit_on_path,
 )
 from cuasmrl.deploy.store import LOCATION, Store
+from cuasmrl.deploy.store.allowed import asking_for
 from cuasmrl.deploy.triton import bootstrap
 from cuasmrl.deploy.triton.modes import Mode
 from cuasmrl.errors import CuasmrlError
@@ -41,23 +42,29 @@ class Prepared:
 
 
 def prepare(
-    where: Path, store: Store, mode: Mode, chip: str | None = None, given: Mapping[str, str] = os.environ
+    where: Path,
+    store: Store,
+    mode: Mode,
+    chip: str | None = None,
+    given: Mapping[str, str] = os.environ,
+    modelled: bool = False,
 ) -> Prepared:
     """Make the shims in `where`, try them, and say what to set for them to be used.
 
     With a chip Triton gets the virtual GPU. To deploy, the shims suffice; what is launched can be noted down
-    only by the process that does it, so for other modes Triton is also told by `bootstrap`.
+    only by the process that does it, so for other modes Triton is also told by `bootstrap`. `modelled` allows
+    results that no GPU has measured, which `given` may do already.
     """
-    shim_mode = DEPLOY if mode is Mode.DEPLOY else RECORD
+    changes = {LOCATION: str(store.root), MODE: DEPLOY if mode is Mode.DEPLOY else RECORD}
+    changes |= asking_for(True, given) if modelled else {}
+    if mode is not Mode.DEPLOY or chip:
+        changes |= bootstrap.environment(None if mode is Mode.DEPLOY else mode, store.root, given, chip)
     try:
-        tag = cache_tag(store, shim_mode)
+        tag = cache_tag(store, {**given, **changes})
     except CuasmrlError as error:
         # Nothing can come from such a store, and nothing should look as if it could.
         alone = bootstrap.environment(None, store.root, given, chip) if chip else {}
         return Prepared(alone, (str(error),))
-    changes = {LOCATION: str(store.root), MODE: shim_mode}
-    if mode is not Mode.DEPLOY or chip:
-        changes |= bootstrap.environment(None if mode is Mode.DEPLOY else mode, store.root, given, chip)
     problems: list[str] = []
     for part in (_triton, _toolkits):
         try:

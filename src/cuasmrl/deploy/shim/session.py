@@ -23,6 +23,24 @@ from cuasmrl.errors import CuasmrlError
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 _LEFT_TO_PROGRAM = (signal.SIGINT, signal.SIGQUIT)
+_NOTHING = (
+    "no cubin was compiled by ptxas in this run (all cached, or compiled in another way: cuasmrl doctor)"
+)
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Kernels that wait in a store, and their launches."""
+
+    kernels: int = 0
+    launches: int = 0
+
+    def __str__(self) -> str:
+        return f"{count(self.kernels, 'kernel')}, {count(self.launches, 'launch', 'launches')}"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
 @dataclass(frozen=True)
@@ -33,9 +51,12 @@ class Outcome:
     """What the shims noted down: each compiled cubin, and each doubt."""
     problems: tuple[str, ...]
     """Tools that could not be stood in for."""
+    recorded: Noted | None = None
+    """What is new in the store among the kernels that wait; None if nothing was to be recorded."""
 
     @property
     def compiled(self) -> int:
+        """Cubins that ptxas has written in this run; what frameworks take from caches is not counted."""
         return sum("output" in event for event in self.events)
 
     @property
@@ -43,8 +64,14 @@ class Outcome:
         return sum(bool(event["used"]) for event in self.events)
 
     @property
-    def recorded(self) -> int:
-        return sum(bool(event.get("recorded")) for event in self.events)
+    def modelled(self) -> int:
+        """Of those used, how many no GPU has measured."""
+        return sum(bool(event["used"] and event.get("modelled")) for event in self.events)
+
+    @property
+    def left_out(self) -> int:
+        """Results that were not used because they are modelled."""
+        return sum(bool(not event["used"] and event.get("modelled")) for event in self.events)
 
     @property
     def doubts(self) -> Counter[str]:
@@ -53,35 +80,74 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
+        parts = [self._compiled()]
+        if self.left_out:
+            parts.append(
+                f"{count(self.left_out, 'modelled result')} not used, for no GPU has measured "
+                f"{'it' if self.left_out == 1 else 'them'} (`cuasmrl run --modelled` uses modelled results)"
+            )
+        if self.recorded is not None:
+            parts.append(f"newly recorded: {self.recorded}")
+        parts += [f"{number} in doubt: {why}" for why, number in self.doubts.most_common()]
+        return "; ".join(parts)
+
+    def _compiled(self) -> str:
         if not self.events:
-            return "no cubin was compiled by ptxas (all cached, or compiled in another way: cuasmrl doctor)"
-        cubins = "1 cubin" if self.compiled == 1 else f"{self.compiled} cubins"
-        recorded = f", {self.recorded} recorded" if self.recorded else ""
-        doubts = "".join(f"; {count} in doubt: {why}" for why, count in self.doubts.most_common())
-        return f"{cubins} compiled, {self.used} from the store{recorded}{doubts}"
+            return _NOTHING
+        cubins = count(self.compiled, "cubin")
+        modelled = f" ({self.modelled} modelled)" if self.modelled else ""
+        return f"{cubins} compiled by ptxas in this run, {self.used} from the store{modelled}"
 
     def as_dict(self) -> dict[str, Any]:
+        recorded = self.recorded or Noted()
         return {
             "status": self.status,
             "compiled": self.compiled,
             "from_store": self.used,
-            "recorded": self.recorded,
+            "modelled": self.modelled,
+            "modelled_left_out": self.left_out,
+            "recorded": {"kernels": recorded.kernels, "launches": recorded.launches},
             "doubts": dict(self.doubts),
             "problems": list(self.problems),
             "events": list(self.events),
         }
 
 
-def prepared(store: Store, mode: Mode, chip: str | None = None) -> Prepared:
-    return prepare(home(), store, mode, chip)
+def prepared(store: Store, mode: Mode, chip: str | None = None, modelled: bool = False) -> Prepared:
+    return prepare(home(), store, mode, chip, modelled=modelled)
 
 
-def run(command: Sequence[str], store: Store, mode: Mode, chip: str | None = None) -> Outcome:
+def run(
+    command: Sequence[str], store: Store, mode: Mode, chip: str | None = None, modelled: bool = False
+) -> Outcome:
     """Run a program to its end; its input, output and terminal are its own."""
     with tempfile.TemporaryDirectory(prefix="cuasmrl-run-", ignore_cleanup_errors=True) as session:
-        ready = prepared(store, mode, chip)
+        ready = prepared(store, mode, chip, modelled)
+        records = mode is not Mode.DEPLOY
+        before = _waiting(store) if records else {}
         status = _run(command, {**os.environ, **ready.changes, SESSION: session})
-        return Outcome(status, _events(Path(session) / EVENTS), ready.problems)
+        recorded = _added(before, _waiting(store)) if records else None
+        return Outcome(status, _events(Path(session) / EVENTS), ready.problems, recorded)
+
+
+def _waiting(store: Store) -> dict[str, tuple[int, frozenset[str]]]:
+    """By recorded code: how many kernels it holds, and the names of their launch files."""
+    found = {}
+    # What cannot be read cannot be counted, and is no reason to stop a program.
+    with suppress(CuasmrlError, OSError):
+        for one in store.recorded():
+            found[one.key] = len(one.kernels), frozenset(path.name for path in one.launches)
+    return found
+
+
+def _added(
+    before: Mapping[str, tuple[int, frozenset[str]]], after: Mapping[str, tuple[int, frozenset[str]]]
+) -> Noted:
+    known = {key: launches for key, (_, launches) in before.items()}
+    return Noted(
+        sum(kernels for key, (kernels, _) in after.items() if key not in known),
+        sum(len(launches - known.get(key, frozenset())) for key, (_, launches) in after.items()),
+    )
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False  # `typing` costs more to import than all the rest
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TypeVar
 
     from cuasmrl.deploy.store import Store
@@ -73,16 +73,21 @@ def substitute(output: str, real: str, given: list[str]) -> dict[str, object]:
         return {"used": False, "doubt": False, "reason": "ptxas wrote no file"}
     with open(path, "rb") as file:
         cubin = file.read()
-    from cuasmrl.deploy.store import Store, deploy
+    from cuasmrl.deploy.store import Allowed, Store, deploy
+    from cuasmrl.deploy.store.allowed import asked_for
 
     store = Store()
-    found = deploy(cubin, store)
-    recorded = os.environ.get(MODE) == RECORD and not (found.used or found.doubt)
+    # What is compiled here may run anywhere, so results of any GPU of this architecture are good.
+    found = deploy(cubin, store, Allowed(asked_for(os.environ)))
+    recorded = os.environ.get(MODE) == RECORD and not (found.used or found.doubt or found.modelled)
     if found.used:
         replace(path, found.cubin)
     elif recorded:
         store.record(cubin, (), {"compiler": real, "arguments": given, "directory": os.getcwd()})
-    return {"used": found.used, "doubt": found.doubt, "reason": found.reason, "recorded": recorded}
+    return {
+        "used": found.used, "doubt": found.doubt, "modelled": found.modelled, "reason": found.reason,
+        "recorded": recorded,
+    }  # fmt: skip
 
 
 def replace(path: str, cubin: bytes) -> None:
@@ -103,17 +108,20 @@ def print_tag() -> None:
     """Triton's cache key holds all that `ptxas --version` prints: another store, another key."""
     from cuasmrl.deploy.store import Store
 
-    if tag := cache_tag(Store(), os.environ.get(MODE)):
+    if tag := cache_tag(Store(), os.environ):
         sys.stdout.write(f"cuasmrl {tag}\n")
         sys.stdout.flush()
 
 
-def cache_tag(store: Store, mode: str | None) -> str:
+def cache_tag(store: Store, environment: Mapping[str, str]) -> str:
     """What a compiler's cache depends on; empty if the store changes nothing, as if we were not there."""
-    from cuasmrl.deploy.store import EMPTY
+    from cuasmrl.deploy.store import EMPTY, Allowed
+    from cuasmrl.deploy.store.allowed import asked_for
 
-    parts = [] if store.epoch == EMPTY else [store.epoch]
-    if mode == RECORD:
+    parts = (
+        [] if store.epoch == EMPTY else [store.epoch, *filter(None, [Allowed(asked_for(environment)).tag])]
+    )
+    if environment.get(MODE) == RECORD:
         # What another store has recorded would be served from the cache, and never be seen by this one.
         import hashlib
 
@@ -152,10 +160,15 @@ def seconds() -> float:
 
 
 def report(event: dict[str, object]) -> None:
-    """A line in the log of the session; a doubt is also said, once in a session."""
+    """A line in the log of the session; a doubt is also said, once in a session.
+
+    What it means for modelled results the session says at its end; without one it is said here.
+    """
     session = os.environ.get(SESSION)
     if event["doubt"] and (not session or _first_to_make(f"{session}/told")):
         sys.stderr.write(f"cuasmrl: ptxas's own code is kept: {event['reason']}\n")
+    elif event.get("modelled") and not session:
+        say_modelled(event)
     if session:
         import json
 
@@ -166,6 +179,15 @@ def report(event: dict[str, object]) -> None:
             os.write(log, line)
         except OSError:
             return  # Whoever started the session has ended it: there is nobody to tell.
+
+
+def say_modelled(event: dict[str, object]) -> None:
+    from cuasmrl.deploy.store.allowed import MODELLED, UNCONFIRMED, VIRTUAL
+
+    if not event["used"]:
+        sys.stderr.write(f"cuasmrl: ptxas's own code is kept: {event['reason']}; {MODELLED}=1 allows it\n")
+    elif not os.environ.get(VIRTUAL):
+        sys.stderr.write(f"cuasmrl: {event['reason']} is used, which {UNCONFIRMED}\n")
 
 
 def _first_to_make(path: str) -> bool:

@@ -1,5 +1,6 @@
 """Results on disk, found by the code they replace, and their deployment."""
 
+from cuasmrl.deploy.store.allowed import Allowed
 from cuasmrl.deploy.store.code import code_key
 from cuasmrl.deploy.store.deployment import Deployment, deploy
 from cuasmrl.deploy.store.shelf import EMPTY
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from cuasmrl.deploy.store.entry import Entry
     from cuasmrl.deploy.store.pending import Recorded
 
-__all__ = ["EMPTY", "LOCATION", "Deployment", "Entry", "Recorded", "Store", "code_key", "deploy"]
+__all__ = ["EMPTY", "LOCATION", "Allowed", "Deployment", "Entry", "Recorded", "Store", "code_key", "deploy"]
 
 
 def __getattr__(name: str) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuasmrl.deploy.store.allowed import Allowed, is_modelled
 from cuasmrl.deploy.store.code import read_code
 from cuasmrl.deploy.store.contract import check_contract, substituted
 from cuasmrl.deploy.store.packing import DamagedError, UnusableError, unpack
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 class Deployment:
     """What to use, and why."""
 
-    __slots__ = ("cubin", "doubt", "reason", "used")
+    __slots__ = ("cubin", "doubt", "modelled", "reason", "used")
 
-    def __init__(self, cubin: bytes, used: bool, reason: str, doubt: bool = False) -> None:
+    def __init__(
+        self, cubin: bytes, used: bool, reason: str, doubt: bool = False, modelled: bool = False
+    ) -> None:
         self.cubin = cubin
         self.used = used
         """Does it hold stored code? Otherwise it is the very object that was given."""
@@ -24,12 +27,17 @@ class Deployment:
         """In words."""
         self.doubt = doubt
         """Was something found that could not be used? A user should hear of it, once."""
+        self.modelled = modelled
+        """Is a modelled result used, or left out because it is modelled? A user should hear of that too."""
 
     def __repr__(self) -> str:
         return f"Deployment({len(self.cubin)} bytes, used={self.used}, {self.reason!r})"
 
 
-def deploy(cubin: bytes, store: Store) -> Deployment:
+_MEASURED = Allowed()
+
+
+def deploy(cubin: bytes, store: Store, allowed: Allowed = _MEASURED) -> Deployment:
     """The cubin to use for one that a compiler has just made. Never raises, never guesses."""
     try:
         code = read_code(cubin)
@@ -46,7 +54,11 @@ def deploy(cubin: bytes, store: Store) -> Deployment:
     try:
         packed = unpack(data, code.key)
         stored = check_contract(packed, code.key)
-        return Deployment(substituted(cubin, code, packed, stored), True, what)
+        measurement = packed.facts.get("measurement", {})
+        modelled, refusal = is_modelled(measurement), allowed.refusal(measurement)
+        if refusal is not None:
+            return Deployment(cubin, False, f"{what} {refusal}", not modelled, modelled)
+        return Deployment(substituted(cubin, code, packed, stored), True, what, modelled=modelled)
     except UnusableError as error:
         return Deployment(cubin, False, f"{what} is not used: {error}", doubt=True)
     except DamagedError as error:

@@ -10,7 +10,7 @@ from cuasmrl.deploy.store.code import read_code
 from cuasmrl.deploy.store.packing import SCHEMA, Packed, pack
 from cuasmrl.errors import CuasmrlError
 
-FIGURES = ("device", "unit", "original", "optimised", "interval")
+FIGURES = ("device", "unit", "original", "optimised", "gain", "interval")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,11 @@ class Entry:
     certificates: Mapping[str, Mapping[str, Any]] = field(repr=False)
     """Kernel: the certificate of the checker. `Store.put` makes them; what is given must agree."""
     measurement: Mapping[str, Any]
-    """device, unit, original and optimised (in that unit), interval ([low, high] of the gain, a share)."""
+    """device, unit, original and optimised (in that unit), the confirmed gain, its interval ([low, high]).
+
+    A gain is a share. A modelled one is the median over the ensemble, and original and optimised are those of
+    the nominal chip; a measured one is the median over the rounds. `gpu` says what GPU measured it.
+    """
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """The run it comes from: config, versions, origin of the kernel."""
     schema: int = SCHEMA
@@ -92,8 +96,8 @@ class Entry:
 
     @property
     def gain(self) -> float:
-        """Share by which the original takes longer."""
-        return float(self.measurement["original"] / self.measurement["optimised"] - 1)
+        """Share by which the original takes longer, as it was confirmed."""
+        return float(self.measurement["gain"])
 
 
 def _check_measurement(found: Mapping[str, Any]) -> None:
@@ -103,6 +107,8 @@ def _check_measurement(found: Mapping[str, Any]) -> None:
     times = [found["original"], found["optimised"]]
     if not all(isinstance(time, int | float) and time > 0 for time in times):
         raise CuasmrlError(f"original and optimised of a measurement must be above zero, not {times}")
+    if not isinstance(found["gain"], int | float):
+        raise CuasmrlError(f"the gain of a measurement must be a share, not {found['gain']!r}")
     ends = found["interval"]
     if not isinstance(ends, list | tuple) or [isinstance(end, int | float) for end in ends] != [True, True]:
         raise CuasmrlError(f"the interval of a measurement must be [low, high] as shares, not {ends}")

@@ -58,11 +58,11 @@ def pack(facts: Mapping[str, Any], original: bytes, optimised: bytes) -> bytes:
 
 
 def first_line(start: bytes) -> tuple[str, str] | None:
-    """(digest of the result, checker) from the start of a file; None if this version cannot use the entry."""
+    """(digest of the entry, checker) from the start of a file; None if this version cannot use the entry."""
     fields = start.partition(b"\n")[0].decode("ascii", "replace").split(" ")
     if len(fields) != 5 or fields[:2] != [_MAGIC, str(SCHEMA)]:
         return None
-    return fields[3], fields[4]
+    return fields[2], fields[4]
 
 
 def unpack(data: bytes, key: str) -> Packed:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuasmrl.deploy.store.code import code_key
+from cuasmrl.deploy.store.code import code_key, read_code
 from cuasmrl.deploy.store.shelf import is_key
 from cuasmrl.errors import CuasmrlError
 
@@ -36,6 +36,14 @@ class Recorded:
     @property
     def cubin(self) -> Path:
         return self.folder / _CUBIN
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """All that the cubin holds; none if it cannot be read any more."""
+        try:
+            return tuple(read_code(self.cubin.read_bytes()).kernels)
+        except (OSError, CuasmrlError):
+            return ()
 
     @property
     def launches(self) -> tuple[Path, ...]:

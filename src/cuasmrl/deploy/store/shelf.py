@@ -1,7 +1,7 @@
 """The files of a store.
 
 schema             version of this layout
-epoch              digest of the visible results; missing while they change, then worked out from the entries
+epoch              digest of the visible entries; missing while they change, then worked out from them
 lock               held by whoever changes something
 objects/KK/KEY     an entry
 scratch/           what a writer prepares; without a holder of the lock it is rubbish

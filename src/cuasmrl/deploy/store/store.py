@@ -44,15 +44,19 @@ class Store:
 
     @property
     def epoch(self) -> str:
-        """Changes exactly when a visible result does; "empty" without any. Equal stores have equal epochs."""
+        """Changes exactly when a visible entry does; "empty" without any. Equal stores have equal epochs."""
         return self.shelf.epoch()
 
     def put(self, entry: Entry) -> Entry:
-        """Prove an entry and keep it in place of the one before; what returns is what is stored."""
+        """Prove an entry and keep it in place of the one before; what returns is what is stored.
+
+        The code it is for waits no longer, if it was recorded.
+        """
         from cuasmrl.deploy.store.proof import prove
 
         proved = prove(entry)
         self.keep(proved)
+        self.forget_recorded(proved.key)
         return proved
 
     def keep(self, entry: Entry) -> None:
@@ -134,10 +138,16 @@ class Store:
         return export(self, path, keys)
 
     def import_(self, path: Path | str, replace: bool = False, progress: Progress | None = None) -> Imported:
-        """Prove the entries of an exported file and keep them; nothing is kept if one fails."""
+        """Prove the entries of an exported file and keep them; nothing is kept if one fails.
+
+        What they are for waits no longer, if it was recorded.
+        """
         from cuasmrl.deploy.store.archive import import_
 
-        return import_(self.shelf, path, replace, progress)
+        found = import_(self.shelf, path, replace, progress)
+        for key in found.added + found.replaced + found.kept:
+            self.forget_recorded(key)
+        return found
 
     def record(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
 
 from cuasmrl.deploy.store import Store
+from cuasmrl.deploy.store.allowed import asked_for
 from cuasmrl.deploy.triton.compiler import backend_class
+from cuasmrl.deploy.triton.lookup import Lookup
 from cuasmrl.deploy.triton.modes import Mode, mode_named
 from cuasmrl.deploy.triton.stage import CubinStage, is_hooked
 from cuasmrl.deploy.triton.workers import WorkerSettings
@@ -30,10 +33,14 @@ class Installation:
     """What is in force in this process."""
 
     mode: Mode
-    store: Store = field(repr=False)
+    lookup: Lookup = field(repr=False)
     names: set[str] | None
     """Of the decorated functions; None if all kernels are meant."""
     hooks: tuple[Hook, ...] = field(default=(), repr=False)
+
+    @property
+    def store(self) -> Store:
+        return self.lookup.store
 
     def covers(self, kernel: str) -> bool:
         # A kernel's name is that of its function, or begins with it where its author adds the config. One too
@@ -42,6 +49,10 @@ class Installation:
 
     def scope(self) -> str:
         return "all" if self.names is None else "+".join(sorted(self.names))
+
+    def __str__(self) -> str:
+        more = " and modelled results" if self.lookup.modelled else ""
+        return f"mode {self.mode} with the store {self.store.root}{more}"
 
 
 _lock = threading.RLock()
@@ -57,15 +68,18 @@ def install(
     mode: str = Mode.DEPLOY,
     *,
     store: Store | str | Path | None = None,
+    modelled: bool | None = None,
     agent: str | None = None,
     budget: int | None = None,
 ) -> bool:
     """Cover every kernel that Triton compiles in this process from now on, torch.compile included.
 
-    True if it is in force. Where it cannot be, a warning says why and everything stays as it was. `agent`
-    and `budget` are those of the mode optimize.
+    On a GPU what is used was measured on one of its kind; with `modelled` also what only the virtual GPU has
+    timed (by default as $CUASMRL_MODELLED says). True if it is in force. Where it cannot be, a warning says
+    why and everything stays as it was. `agent` and `budget` are those of the mode optimize.
     """
-    return _switch_on(mode_named(mode), _store(store), None, _play_settings(agent, budget))
+    asked = _Asked(mode_named(mode), _store(store), modelled, _play_settings(agent, budget))
+    return _switch_on(asked, None)
 
 
 def uninstall() -> None:
@@ -85,6 +99,7 @@ def jit(
     *,
     mode: str = ...,
     store: Store | str | Path | None = ...,
+    modelled: bool | None = ...,
     agent: str | None = ...,
     budget: int | None = ...,
 ) -> Callable[[Kernel], Kernel]: ...
@@ -93,27 +108,44 @@ def jit(
     *,
     mode: str = Mode.DEPLOY,
     store: Store | str | Path | None = None,
+    modelled: bool | None = None,
     agent: str | None = None,
     budget: int | None = None,
 ) -> Any:
-    """Cover one kernel: a decorator above `@triton.jit` or `@triton.autotune` that gives it back."""
-    chosen, place, play = mode_named(mode), _store(store), _play_settings(agent, budget)
+    """Cover one kernel: a decorator above `@triton.jit` or `@triton.autotune` that gives it back.
+
+    The settings are those of `install`.
+    """
+    asked = _Asked(mode_named(mode), _store(store), modelled, _play_settings(agent, budget))
 
     def cover(kernel: Any) -> Any:
-        _switch_on(chosen, place, {_name(kernel)}, play)
+        _switch_on(asked, {_name(kernel)})
         return kernel
 
     return cover if kernel is None else cover(kernel)
 
 
-def _switch_on(mode: Mode, store: Store, names: set[str] | None, play: dict[str, Any]) -> bool:
+@dataclass(frozen=True)
+class _Asked:
+    mode: Mode
+    store: Store
+    modelled: bool | None
+    """None if it was not said."""
+    play: dict[str, Any]
+
+    def installation(self, names: set[str] | None) -> Installation:
+        modelled = asked_for(os.environ) if self.modelled is None else self.modelled
+        return Installation(self.mode, Lookup(self.store, modelled), names)
+
+
+def _switch_on(asked: _Asked, names: set[str] | None) -> bool:
     global _current  # noqa: PLW0603, there is one Triton in a process
     with _lock:
         if _current is not None:
-            return _extend(_current, mode, store, names)
-        made = Installation(mode, store, names)
+            return _extend(_current, asked, names)
+        made = asked.installation(names)
         try:
-            hooks = _hooks(made, play)
+            hooks = _hooks(made, asked.play)
         except CuasmrlError as error:
             return _refused(str(error))
         _put_in(made, hooks)
@@ -135,11 +167,13 @@ def _put_in(made: Installation, hooks: tuple[Hook, ...]) -> None:
         raise
 
 
-def _extend(current: Installation, mode: Mode, store: Store, names: set[str] | None) -> bool:
-    if (current.mode, current.store.root) != (mode, store.root):
+def _extend(current: Installation, asked: _Asked, names: set[str] | None) -> bool:
+    modelled = current.lookup.modelled
+    wanted = asked.mode, asked.store.root, modelled if asked.modelled is None else asked.modelled
+    if (current.mode, current.store.root, modelled) != wanted:
         return _refused(
-            f"mode {current.mode} with the store {current.store.root} is in force already, so mode {mode} "
-            f"with {store.root} is not; call cuasmrl.uninstall() first",
+            f"{current} is in force already, so {asked.installation(names)} is not; call cuasmrl.uninstall() "
+            "first",
             what="the first one stays",
         )
     if current.names is not None and names is not None:
@@ -155,12 +189,12 @@ def _hooks(made: Installation, play: dict[str, Any]) -> tuple[Hook, ...]:
     if is_hooked(backend):
         raise CuasmrlError("another copy of cuasmrl is at work in this process; remove one of them")
     if made.mode is Mode.DEPLOY:
-        stage = CubinStage(backend, made.store, made.scope, made.covers)
+        stage = CubinStage(backend, made.lookup, made.scope, made.covers)
         return (stage, *(_hooks_for_all(made) if made.names is None else ()))
     from cuasmrl.deploy.triton.launches import LaunchHook
     from cuasmrl.deploy.triton.recording import Recorder
 
-    keep = Recorder(made.store)
+    keep = Recorder(made.lookup)
     if made.mode is Mode.OPTIMIZE:
         from cuasmrl.deploy.triton.playing import Player
 
@@ -170,7 +204,7 @@ def _hooks(made: Installation, play: dict[str, Any]) -> tuple[Hook, ...]:
 
 def _hooks_for_all(made: Installation) -> tuple[Hook, ...]:
     """A decorator is about kernels that this process compiles; other processes get all or nothing."""
-    return (WorkerSettings(made.mode, made.store),) if made.mode is Mode.DEPLOY else ()
+    return (WorkerSettings(made.mode, made.lookup),) if made.mode is Mode.DEPLOY else ()
 
 
 def _refused(why: str, what: str = "kernels stay as compiled") -> bool:

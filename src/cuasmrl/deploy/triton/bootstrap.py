@@ -2,6 +2,7 @@
 
     CUASMRL_TRITON    deploy, record or optimize
     CUASMRL_VIRTUAL   a chip: Triton gets the virtual GPU
+    CUASMRL_MODELLED  1: results that no GPU has measured are used too
     PYTHONPATH        begins with our folder `site`, whose sitecustomize.py calls `prepare`
 
 A process that does not import Triton pays for a few lines. This module is imported by every Python that

@@ -1,4 +1,4 @@
-"""What deploying costs at each launch: nothing is called there, and here it is measured."""
+"""What deploying costs at each launch: no cuasmrl code runs there, and here it is measured."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from cuasmrl.deploy.recorded import play_on
-from cuasmrl.deploy.store import deploy
 from cuasmrl.deploy.triton.launches import Seen
 from cuasmrl.deploy.triton.recording import Recorder
 from cuasmrl.gpu.launches import LaunchRecord
@@ -46,7 +45,7 @@ class Player:
 
     def _swap(self, kernel: Any) -> bool:
         """In memory only, so that Triton's caches keep the original under the original's key."""
-        found = deploy(kernel.asm["cubin"], self._recorder.store)
+        found = self._recorder.lookup.deploy(kernel.asm["cubin"], kernel.name)
         if found.used:
             kernel.kernel = kernel.asm["cubin"] = found.cubin
             kernel.asm.pop("sass", None)

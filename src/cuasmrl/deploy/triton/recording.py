@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.deploy.store import Recorded, Store, code_key
+from cuasmrl.deploy.store import Recorded, code_key
 from cuasmrl.deploy.triton.buffers import Taken, take
 from cuasmrl.deploy.triton.launches import Seen
+from cuasmrl.deploy.triton.lookup import Lookup
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.launches import Buffer, LaunchRecord, as_json, describe
 from cuasmrl.gpu.launches.launch import Argument, Launch
@@ -24,15 +25,16 @@ _SCRATCH = ("global_scratch", "profile_scratch")
 class Recorder:
     """Describes each launch that is unlike those before, and keeps it when it has gone well."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        self.store = lookup.store
         self._known: set[Any] = set()
         self._results: tuple[str, set[str]] | None = None
 
     def loading(self, kernel: Any) -> bool:
-        """What has a result needs no recording, and what is one even less."""
+        """What has a result for this GPU needs no recording, and what is one even less."""
         key = code_key(kernel.asm["cubin"])
-        return self.store.find(key) is None and key not in self._stored_results()
+        return not self.lookup.has(key) and key not in self._stored_results()
 
     def before(self, seen: Seen) -> LaunchRecord | None:
         likeness = (seen.kernel.hash, seen.grid, tuple(_likeness(seen)))

@@ -1,7 +1,7 @@
 """The cubin stage of Triton's compiler with a look into the store behind it.
 
 Two methods of the compiler's class are wrapped: `add_stages`, which lists the stages of a compilation, and
-`hash`, which goes into the keys of Triton's caches. Nothing is called when a kernel is launched.
+`hash`, which goes into the keys of Triton's caches. No cuasmrl code runs at launch.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from cuasmrl.deploy.store import EMPTY, Store, deploy
+from cuasmrl.deploy.triton.lookup import Lookup
 from cuasmrl.errors import CuasmrlError
 
 _MARK = "__cuasmrl__"
-_EPOCH = "_cuasmrl_epoch"
+_STATE = "_cuasmrl_state"
 logger = logging.getLogger("cuasmrl.triton")
 
 
@@ -24,11 +24,11 @@ class CubinStage:
     """The hook in one class; it can be put in and taken out."""
 
     def __init__(
-        self, backend: Any, store: Store, scope: Callable[[], str], covers: Callable[[str], bool]
+        self, backend: Any, lookup: Lookup, scope: Callable[[], str], covers: Callable[[str], bool]
     ) -> None:
         """`covers` says which kernels are looked up, `scope` the same as text for Triton's cache keys."""
         self._backend = backend
-        self._store = store
+        self._lookup = lookup
         self._scope = scope
         self._covers = covers
         self._add_stages = backend.add_stages
@@ -47,10 +47,10 @@ class CubinStage:
         @functools.wraps(self._hash)
         def hash_(backend: Any) -> str:
             own: str = self._hash(backend)
-            epoch = self._epoch()
-            setattr(backend, _EPOCH, epoch)
+            state = self._state()
+            setattr(backend, _STATE, state)
             # With an empty store everything has to be as without us, warm caches included.
-            return own if epoch is None else f"{own}-cuasmrl-{epoch}-{self._scope()}"
+            return own if state is None else f"{own}-cuasmrl-{state}-{self._scope()}"
 
         setattr(add_stages, _MARK, True)
         self._backend.add_stages, self._backend.hash = add_stages, hash_
@@ -72,33 +72,32 @@ class CubinStage:
         return cubin
 
     def _deployed(self, made: Any, name: str, backend: Any) -> Any:
-        epoch = getattr(backend, _EPOCH, None)
-        if epoch is None:
+        state = getattr(backend, _STATE, None)
+        if state is None:
             # Triton files this kernel under the key it would have without us, so it must be the original.
             return made
-        found = deploy(made, self._store)
+        found = self._lookup.deploy(made, name)
         if found.doubt:
             self._tell(f"{name} stays as compiled: {found.reason}")
         if not found.used:
             logger.debug("%s stays as compiled: %s", name, found.reason)
             return made
-        if self._epoch() != epoch:
-            # Triton will file the cubin under the epoch of before; another store may have that one again.
+        if self._state() != state:
+            # Triton will file the cubin under the state of before; another store may have that one again.
             logger.info("%s stays as compiled: the store changed meanwhile", name)
             return made
         logger.info("%s: %s", name, found.reason)
         return found.cubin
 
-    def _epoch(self) -> str | None:
-        """None where there is nothing to deploy."""
+    def _state(self) -> str | None:
+        """What cubins depend on; None where there is nothing to deploy."""
         if not self._is_in:
             return None
         try:
-            epoch = self._store.epoch
+            return self._lookup.state
         except CuasmrlError as error:
             self._tell(f"kernels stay as compiled: {error}")
             return None
-        return None if epoch == EMPTY else epoch
 
     def _tell(self, what: str) -> None:
         if what not in self._told:

@@ -11,8 +11,10 @@ import sys
 import warnings
 from typing import Any
 
-from cuasmrl.deploy.store import EMPTY, Store
+from cuasmrl.deploy.store import EMPTY, Allowed
+from cuasmrl.deploy.store.allowed import asking_for
 from cuasmrl.deploy.triton.bootstrap import SITE, environment
+from cuasmrl.deploy.triton.lookup import Lookup
 from cuasmrl.deploy.triton.modes import Mode
 from cuasmrl.errors import CuasmrlError
 
@@ -22,9 +24,9 @@ _TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
 class WorkerSettings:
     """A hook like the others: put in, taken out."""
 
-    def __init__(self, mode: Mode, store: Store) -> None:
+    def __init__(self, mode: Mode, lookup: Lookup) -> None:
         self._mode = mode
-        self._store = store
+        self._lookup = lookup
         self._before: dict[str, str | None] = {}
         self._tag: str | None = None
 
@@ -36,8 +38,9 @@ class WorkerSettings:
                 RuntimeWarning,
                 stacklevel=6,
             )
-        changed = environment(self._mode, self._store.root, os.environ)
-        changed |= {_TAG: ours} if (ours := tag(self._store, os.environ.get(_TAG, ""))) else {}
+        changed = environment(self._mode, self._lookup.store.root, os.environ)
+        changed |= asking_for(self._lookup.modelled, os.environ)
+        changed |= {_TAG: ours} if (ours := tag(self._lookup, os.environ.get(_TAG, ""))) else {}
         self._before = {name: os.environ.get(name) for name in changed}
         os.environ.update(changed)
         # torch gives its workers the path of this process for PYTHONPATH. The first entry has a meaning.
@@ -45,7 +48,7 @@ class WorkerSettings:
         config = _torch_config()
         if config is not None:
             self._tag = config.cache_key_tag
-            config.cache_key_tag = tag(self._store, config.cache_key_tag)
+            config.cache_key_tag = tag(self._lookup, config.cache_key_tag)
 
     def take_out(self) -> None:
         if SITE in sys.path:
@@ -60,15 +63,18 @@ class WorkerSettings:
             config.cache_key_tag = self._tag
 
 
-def tag(store: Store, given: str) -> str:
-    """For the keys of torch's caches: what is there, and the epoch unless the store is empty."""
+def tag(lookup: Lookup, given: str) -> str:
+    """For the keys of torch's caches: what is there, and the epoch unless the store is empty.
+
+    These keys name the GPU themselves, so it is not asked for: nobody may have started the driver yet.
+    """
     try:
-        epoch = store.epoch
+        epoch = lookup.store.epoch
     except CuasmrlError:
         # Nothing can be deployed from it, and the cubin stage says so.
         return given
-    ours = f"cuasmrl-{epoch}"
-    return given if epoch == EMPTY or ours in given else f"{given}+{ours}".lstrip("+")
+    ours = "-".join(filter(None, ("cuasmrl", epoch, Allowed(lookup.modelled).tag)))
+    return given if epoch == EMPTY or ours in given.split("+") else f"{given}+{ours}".lstrip("+")
 
 
 def _torch_config() -> Any:

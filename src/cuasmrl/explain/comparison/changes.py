@@ -7,9 +7,7 @@ from statistics import mean
 from typing import Any
 
 from cuasmrl.binary.cubin import WORD_BYTES
-from cuasmrl.gpu.timing import Reason
 
-BY_PREDECESSOR = (Reason.STALL, Reason.BARRIER, Reason.COPY)
 """Reasons to wait that the instruction in front has brought about: its stall count, or what it is."""
 
 

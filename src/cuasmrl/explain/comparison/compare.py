@@ -12,13 +12,13 @@ import numpy.typing as npt
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.explain.comparison.changes import (
-    BY_PREDECESSOR,
     Comparison,
     InstructionChange,
     ReasonChange,
     Timed,
 )
 from cuasmrl.explain.comparison.words import sentences
+from cuasmrl.explain.report.charges import charged
 from cuasmrl.explain.report.holds import holds_of, issues
 from cuasmrl.gpu.timing import REASON_NAMES, Model, Reason, Result
 from cuasmrl.gpu.timing.records import SUB_CORES, Note
@@ -102,17 +102,8 @@ def _lost(schedule: Schedule, results: list[Result]) -> Cycles:
     """Cycles of all warps by original index and reason, without those of issuing; mean over the results."""
     rows = np.asarray(sum(result.row_reasons for result in results)) / len(results)
     rows[:, Reason.ISSUED] = 0
-    # The model counts at the instruction that waits. What its predecessor made it wait goes to that one, else
-    # every exchange behind a barrier would show as a gain and a loss.
-    inside = np.ones(len(rows), bool)
-    inside[[block.start for block in control_flow(schedule.listing)]] = False
-    behind = np.flatnonzero(inside)
-    for reason in BY_PREDECESSOR:
-        held_up = rows[behind, reason]
-        rows[behind, reason] = 0
-        rows[behind - 1, reason] += held_up
     lost = np.zeros_like(rows)
-    lost[list(schedule.order)] = rows
+    lost[list(schedule.order)] = charged(rows, control_flow(schedule.listing))
     return lost
 
 

@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import islice
 
 from cuasmrl.binary.cubin import WORD_BYTES
-from cuasmrl.explain.comparison.changes import BY_PREDECESSOR, InstructionChange
+from cuasmrl.explain.comparison.changes import InstructionChange
+from cuasmrl.explain.report.charges import BY_PREDECESSOR
 from cuasmrl.gpu.timing import REASON_NAMES, Reason
 from cuasmrl.schedule import Schedule
 

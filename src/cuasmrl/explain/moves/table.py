@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -22,36 +23,76 @@ _REASONS = 3
 _SMALL = 0.05
 """Reasons that change by less than this share of the largest are not shown."""
 _LEAST = 0.05
-"""Percent of a kernel's time that a rule has to make a difference of to be told."""
+"""Percent of a kernel's time that a rule or a move has to make a difference of to be told."""
+_MOST = 5
+"""Rules and moves of a summary."""
 
 
 def print_explanation(console: Console, found: Explanation, in_full: bool = True) -> None:
-    """Step by step, or only what came of it."""
-    for line in story(found) if in_full else _head(found):
-        console.print(line, markup=False)
+    """Move by move, or only what came of it."""
+    print_lines(console, story(found) if in_full else _head(found))
 
 
 def print_rules(console: Console, rules: Sequence[Rule], runs: int) -> None:
-    for line in lesson(rules, runs):
-        console.print(line, markup=False)
+    print_lines(console, lesson(rules, runs))
+
+
+def print_summary(console: Console, found: Explanation, rules: Sequence[Rule]) -> None:
+    """What came of it, and of rules and moves those that matter most."""
+    print_lines(console, summary(found, rules))
+
+
+def print_lines(console: Console, lines: Sequence[str]) -> None:
+    """A terminal gets no line that is longer than itself."""
+    for line in lines:
+        for part in _folded(line, console.width) if console.is_terminal else [line]:
+            console.print(part, markup=False)
+
+
+def _folded(line: str, width: int) -> list[str]:
+    indent = len(line) - len(line.lstrip())
+    return textwrap.wrap(line, width, subsequent_indent=" " * (indent + 3)) or [""]
+
+
+def summary(found: Explanation, rules: Sequence[Rule]) -> list[str]:
+    lines = _head(found)
+    if not found.moves:
+        return lines
+    lines += ["", *lesson(rules, 1, _MOST), "", "the moves that matter most"]
+    telling = [pair for pair in enumerate(found.moves, 1) if pair[1].share >= _least(found)]
+    shown = sorted(telling, key=lambda pair: -pair[1].share)[:_MOST]
+    for number, move in shown:
+        lines += [f"  {number}. {move.deed}", f"     {_saving(move, found)}"]
+    more = len(found.moves) - len(shown)
+    rest = f"and {more} more {_moves(more)}; " if more else ""
+    return [*lines, "", f"{rest}--all shows every move with its lines of SASS"]
 
 
 def story(found: Explanation) -> list[str]:
-    """The lines of one explanation."""
+    """The lines of one explanation in full."""
     lines = _head(found)
     for number, move in enumerate(found.moves, 1):
-        lines += ["", *_move(number, move)]
+        if not _is_idle(move, found):
+            lines += ["", *_move(number, move)]
+    idle = sum(_is_idle(move, found) for move in found.moves)
+    if idle == 1:
+        lines += ["", "1 move saves nothing by itself, but others need it"]
+    elif idle:
+        lines += ["", f"{idle} moves save nothing by themselves, but others need them"]
     if found.moves:
         lines += ["", f"in sum {found.saved:,.1f} {found.unit} saved"]
     return lines
 
 
-def lesson(rules: Sequence[Rule], runs: int) -> list[str]:
-    """The lines of a summary; percents are of the time of a kernel."""
-    shown = [rule for rule in rules if abs(rule.saved) >= _LEAST]
+def lesson(rules: Sequence[Rule], runs: int, most: int | None = None) -> list[str]:
+    """The lines about rules; percents are of the time of a kernel."""
+    telling = [rule for rule in rules if abs(rule.saved) >= _LEAST]
+    shown = telling[:most]
     lines = [f"what {'the run has' if runs == 1 else f'{runs} runs have'} learned"]
     lines += [f"  {rule.text}" for rule in shown] or ["  nothing that is faster"]
-    if len(shown) < len(rules):
+    if len(shown) < len(telling):
+        lines.append(f"  and {len(telling) - len(shown)} more; --all shows them")
+    elif len(shown) < len(rules):
         lines.append(f"  and {len(rules) - len(shown)} more that matter less than {_LEAST} %")
     return lines
 
@@ -59,6 +100,8 @@ def lesson(rules: Sequence[Rule], runs: int) -> list[str]:
 def _head(found: Explanation) -> list[str]:
     changes = ", ".join(_counted(name, count) for name, count in found.changes) or "nothing changed"
     share = 100 * (found.original / found.minimal - 1)
+    count = len(found.moves)
+    verb, whom = ("does", "it") if count == 1 else ("do", "them")
     gain = found.gain
     lines = [
         f"{found.kernel} {found.config} on {found.device}, {found.unit}",
@@ -67,9 +110,9 @@ def _head(found: Explanation) -> list[str]:
     if not found.moves:
         return [*lines, "under other seeds it is not faster beyond the noise: there is nothing to explain"]
     lines += [
-        f"{_steps(len(found.moves))} it: {found.minimal:,.1f} ({share:+.2f} %), "
+        f"{count} {_moves(count)} {verb} it: {found.minimal:,.1f} ({share:+.2f} %), "
         f"within {found.tolerance:.1f} of the winner ({found.tried} selections tried)",
-        f"confirmed: {100 * gain.nominal:+.2f} %, over the ranges of the chip's numbers "
+        f"confirmed for {whom}: {100 * gain.nominal:+.2f} %, over the ranges of the chip's numbers "
         f"{100 * gain.median:+.2f} % ({100 * gain.low:+.2f} to {100 * gain.high:+.2f} %)",
     ]
     if found.replaced:
@@ -78,8 +121,24 @@ def _head(found: Explanation) -> list[str]:
     return lines
 
 
-def _steps(count: int) -> str:
-    return "one step does" if count == 1 else f"{count} steps do"
+def _moves(count: int) -> str:
+    return "move" if count == 1 else "moves"
+
+
+def _least(found: Explanation) -> float:
+    return _LEAST / 100 * found.original
+
+
+def _is_idle(move: ExplainedMove, found: Explanation) -> bool:
+    """Whether it only helps others: it saves nothing at its place, nor in the mean over orders, nor alone."""
+    return all(abs(saved) < _least(found) for saved in (move.in_order, move.share, move.alone or 0.0))
+
+
+def _saving(move: ExplainedMove, found: Explanation) -> str:
+    """What a move saves in the mean over orders, and the reason to wait that shrinks most where it stands."""
+    text = f"saves {move.share:,.1f} {found.unit}, {100 * move.share / found.saved:.0f} % of the gain"
+    least = min(move.reasons, key=lambda reason: (reason.change, reason.reason), default=None)
+    return text if least is None or least.change >= 0 else f"{text} (less {least.reason})"
 
 
 def _counted(name: str, count: int) -> str:

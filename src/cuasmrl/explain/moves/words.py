@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from cuasmrl.binary.sass import Listing
 from cuasmrl.explain.comparison import Comparison, InstructionChange, ReasonChange
-from cuasmrl.explain.comparison.changes import BY_PREDECESSOR
 from cuasmrl.explain.moves.changes import Relocate, Replace, Retime
 from cuasmrl.explain.moves.kinds import Kind
 from cuasmrl.explain.moves.patterns import Scenery
 from cuasmrl.explain.moves.story import Step
+from cuasmrl.explain.report.charges import BY_PREDECESSOR
 from cuasmrl.gpu.timing import REASON_NAMES
 from cuasmrl.schedule import SetReuse, SetStall, SetYield
 

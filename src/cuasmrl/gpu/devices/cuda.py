@@ -119,7 +119,8 @@ class CudaTimer:
         """Races of many rounds between the old one, the new one and a second copy of the old one."""
         cubins = self._admit(old), self._admit(new), self._admit(old)
         times = np.concatenate([self._race(new, cubins, SITTING_ROUNDS) for _ in range(SITTINGS)])
-        gain = judge(*(times[:, arm].tolist() for arm in range(3)))
+        judged = judge(*(times[:, arm].tolist() for arm in range(3)))
+        gain = replace(judged, gpu=self.gpu.name, arch=self.gpu.arch)
         return replace(gain, refusal="both schedules are the same") if old.key == new.key else gain
 
     def close(self) -> None:

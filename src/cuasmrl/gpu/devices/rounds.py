@@ -43,6 +43,10 @@ class MeasuredGain(Gain):
     """The median "gain" of a second copy of the old one, loaded elsewhere: not due to the schedule."""
     refusal: str | None
     """Why no gain is claimed, in a sentence."""
+    gpu: str = ""
+    """Name of the GPU that ran the rounds."""
+    arch: int = 0
+    """Its compute capability without the point."""
 
     @property
     def survives(self) -> bool:

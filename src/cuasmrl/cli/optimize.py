@@ -1,12 +1,14 @@
-"""The command that plays."""
+"""The command that makes a kernel faster."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuasmrl.cli.agents import complete
 from cuasmrl.cli.console import (
     ChosenKernel,
     Json,
@@ -19,8 +21,8 @@ from cuasmrl.cli.console import (
     scoreboards_named,
 )
 from cuasmrl.cli.display import Display, display, introduction, left_out
-from cuasmrl.cli.machine import sizes_given
 from cuasmrl.cli.recorded import optimize_recorded
+from cuasmrl.cli.sizes import sizes_given
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
@@ -61,7 +63,16 @@ def optimize(
             show_default=False,
         ),
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Who plays.", show_default=False)] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Who plays, one of the agents below; greedy by default.",
+            autocompletion=complete,
+            show_default=False,
+        ),
+    ] = None,
     budget: Annotated[
         int | None, typer.Option("--budget", help="Device evaluations; 2000 by default.", show_default=False)
     ] = None,
@@ -69,6 +80,24 @@ def optimize(
         int | None, typer.Option("--seed", help="Of the agent; 0 by default.", show_default=False)
     ] = None,
     scoreboards: ScoreboardsName = None,
+    min_gain: Annotated[
+        float | None,
+        typer.Option(
+            "--min-gain",
+            metavar="PERCENT",
+            help="Least median over the ensemble for a modelled gain to be confirmed; 0.5 by default.",
+            show_default=False,
+        ),
+    ] = None,
+    min_faster: Annotated[
+        str | None,
+        typer.Option(
+            "--min-faster",
+            metavar="SHARE",
+            help="Share of the ensemble's chips on which it has to be faster; 14/16 by default.",
+            show_default=False,
+        ),
+    ] = None,
     run: Annotated[
         Path | None,
         typer.Option("--run", help="Directory for the run; by default one in runs/.", show_default=False),
@@ -88,12 +117,13 @@ def optimize(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make a kernel faster: play, prove, compare results, confirm the gain."""
+    """Make a kernel faster: play, prove, compare, confirm the gain."""
     asked: dict[str, Any] = {
         "source": kernel_of, "config": config, "trial": trial,
         "sizes": sizes_given(kernel_of, launch, settings), "launch": str(launch) if launch else None,
         "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed,
         "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
+        "min_gain": None if min_gain is None else min_gain / 100, "min_faster": _share(min_faster),
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}
     if recorded:
@@ -114,7 +144,28 @@ def optimize(
         return
     _print(found, output)
     if entry is not None:
-        console.print(f"stored as {entry.key[:12]}", markup=False)
+        console.print(_stored(entry, found), markup=False)
+
+
+def _stored(entry: Entry, found: Optimized) -> str:
+    from cuasmrl.deploy.store.allowed import is_modelled
+
+    if found.cubin is not None and entry.optimised != found.cubin.read_bytes():
+        return f"the store keeps {entry.key[:12]}, which is measured or faster"
+    hint = (
+        " (modelled: compilers take it with `cuasmrl run --modelled`)"
+        if is_modelled(entry.measurement)
+        else ""
+    )
+    return f"stored as {entry.key[:12]}{hint}"
+
+
+def _share(text: str | None) -> float | None:
+    """`14/16` or `0.875` as a number."""
+    try:
+        return None if text is None else float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise CuasmrlError(f"--min-faster {text} is not understood; write a share such as 14/16") from None
 
 
 def _carry_out(
@@ -147,7 +198,8 @@ def _print(found: Optimized, output: Path | None) -> None:
         *left_out(found.subject.candidates),
         f"{found.evaluations:,} evaluations by {found.config.agent}, seed {found.config.seed}; "
         f"best found {100 * found.search_gain:+.2f} % in the search",
-        f"{before:,.0f} modelled cycles before, {after:,.0f} after ({100 * (before / after - 1):+.2f} %)",
+        f"on the nominal chip: {before:,.0f} modelled cycles before, {after:,.0f} after "
+        f"({100 * (before / after - 1):+.2f} %)",
         *(f"  {line}" for line in verdict.lines()),
         verdict.sentence,
     ]
