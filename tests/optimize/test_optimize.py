@@ -106,6 +106,8 @@ def test_a_given_config_is_kept() -> None:
         ({"config": "m1"}, "no config 'm1'"),
         ({"device": "virtual:a1000"}, "no chip 'a1000'"),
         ({"device": "gpu"}, "no device 'gpu'; write virtual:a100"),
+        ({"device": "virtual:t4"}, "no timing data for t4"),
+        ({"device": "virtual:rtx5090", "config": None}, "no timing data for rtx5090"),
         ({"kernel": "k"}, "--kernel belongs to cubins"),
         ({"launch": "l.json"}, "--config and --set belong to workloads"),
         ({"source": "k.cubin", "config": None, "sizes": {}}, "cannot read k.cubin"),
