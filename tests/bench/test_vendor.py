@@ -217,7 +217,7 @@ def test_what_is_missing_is_said(root: Path, tmp_path: Path) -> None:
 ROW = Row(
     wheel="a-1", arch=80, effort="", cubins=1, kernels=2, instructions=3000, changed=0, refused=1,
     unexplained=4, hazards={"unprotected result": 7}, unknown={"TEX": 2}, moves=9, schedules=8,
-    refused_schedules=0, slow=["k.cubin, kernel k: 9000 instructions, stopped in lint"], failed=[],
+    refused_schedules=0, slow=["9000 instructions, stopped in lint: k.cubin, kernel k"], failed=[],
     too_large=0, skipped=0, examples={"refused": ["why"], "unprotected result": ["one", "two"]}, seconds=1.5,
 )  # fmt: skip
 
@@ -236,6 +236,6 @@ def test_findings_are_counted_and_shown() -> None:
         "unprotected result: 14",
         "  a-1 sm_80, one",
         "slow: 2",
-        "  a-1 sm_80, k.cubin, kernel k: 9000 instructions, stopped in lint",
+        "  a-1 sm_80, 9000 instructions, stopped in lint: k.cubin, kernel k",
         "unknown opcodes: TEX 4",
     ]

@@ -10,7 +10,7 @@ from types import FrameType
 
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Listing
-from cuasmrl.checker import Checker, Refusal
+from cuasmrl.checker import Certificate, Checker, Refusal
 from cuasmrl.schedule import Board, Scoreboards
 from cuasmrl.schedule.lint import Finding, lint
 from cuasmrl.schedule.random_moves import random_moves
@@ -67,10 +67,11 @@ def _examine(found: Examined, cubin: Cubin, listing: Listing, depth: Depth, rng:
     found.unchanged = cubin.with_words(listing.kernel, listing.kernel.words, {}).data == cubin.data
     found.stage = "self-check"
     checker = Checker(cubin, {listing.kernel.name: listing})
-    found.refused = _refusal(checker, cubin)
-    if not found.refused:
-        proved = checker.check(cubin).proved[listing.kernel.name]
-        found.unexplained = proved.get("unprotected in the original", 0)
+    verdict = _verdict(checker, cubin)
+    if isinstance(verdict, Refusal):
+        found.refused = _words(verdict)
+    else:
+        found.unexplained = verdict.proved[listing.kernel.name].get("unprotected in the original", 0)
     found.stage = "lint"
     found.hazards = [finding for finding in lint(listing) if finding.is_hazard]
     # What is refused as it is, is refused in any order.
@@ -86,18 +87,21 @@ def _reschedule(found: Examined, checker: Checker, board: Board, depth: Depth, r
         found.stage = f"moves, {mode}"
         found.moves += random_moves(board, depth.tries, rng).total()
         found.stage = f"check, {mode}"
-        refused = _refusal(checker, board.schedule().apply(checker.original))
+        verdict = _verdict(checker, board.schedule().apply(checker.original))
         found.schedules += 1
-        if refused:
-            found.refused_schedules.append(f"{mode}, schedule {number}: {refused}")
+        if isinstance(verdict, Refusal):
+            found.refused_schedules.append(f"{mode}, schedule {number}: {_words(verdict)}")
 
 
-def _refusal(checker: Checker, candidate: Cubin) -> str:
+def _verdict(checker: Checker, candidate: Cubin) -> Certificate | Refusal:
     try:
-        checker.check(candidate)
+        return checker.check(candidate)
     except Refusal as refusal:
-        return f"{refusal.rule}: {refusal}"
-    return ""
+        return refusal
+
+
+def _words(refusal: Refusal) -> str:
+    return f"{refusal.rule}: {refusal}"
 
 
 class _TimeLimit(BaseException):

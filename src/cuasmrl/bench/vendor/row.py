@@ -94,7 +94,7 @@ def row(
 
 
 def _slow(cubin: str, each: Examined) -> str:
-    return f"{cubin}, kernel {each.kernel}: {each.instructions} instructions, stopped in {each.stage}"
+    return f"{each.instructions} instructions, stopped in {each.stage}: {cubin}, kernel {each.kernel}"
 
 
 def _examples(pairs: Iterable[tuple[str, Examined]]) -> dict[str, list[str]]:
