@@ -64,7 +64,7 @@ class MemoryOrder:
             return False
         writes_a, writes_b = _spaces(a, True), _spaces(b, True)
         reads_a, reads_b = _spaces(a, False), _spaces(b, False)
-        if _is_strong(a) or _is_strong(b):
+        if is_strong(a) or is_strong(b):
             return _meet(writes_a | reads_a, writes_b | reads_b)
         if _meet(writes_a, writes_b):
             return not self._disjoint(a, b)
@@ -101,10 +101,11 @@ def _is_shared_queue(i: Instruction) -> bool:
     return i.declaration is not None and i.declaration.queue == "shared"
 
 
-def _is_strong(i: Instruction) -> bool:
+def is_strong(i: Instruction) -> bool:
     """Ordered beyond its own thread: atomics, reductions and .STRONG accesses."""
     declaration = i.declaration
-    assert declaration is not None
+    if declaration is None or declaration.order is not Order.MEMORY:
+        return False
     atomic = declaration.reads is not None and declaration.writes is declaration.reads
     return atomic or "STRONG" in i.modifiers or "MMIO" in i.modifiers
 

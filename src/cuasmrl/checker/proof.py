@@ -172,6 +172,10 @@ class _KernelProof:
             # Such a wait may stand for memory that has to be settled, which no register shows.
             for operation in settled & found.under_way[i]:
                 yield Fault(Rule.SCOREBOARD, i, "{c} no longer waits for {p}", operation.instruction)
+        for i, unordered in found.unordered.items():
+            for operation in unordered - self.findings.unordered[i]:
+                message = "{c} no longer waits for {p}, which orders what comes behind it"
+                yield Fault(Rule.SCOREBOARD, i, message, operation.instruction)
 
     @cached_property
     def _counts(self) -> Counter[str]:

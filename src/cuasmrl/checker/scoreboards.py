@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cuasmrl.binary.sass import GUARD, Hazard, Instruction, Order, Pipe
+from cuasmrl.checker.memory import is_strong
 from cuasmrl.checker.program import Arrangement, Edge, Program, boards_waited
 
 
@@ -19,6 +20,8 @@ class Operation(NamedTuple):
     instruction: int
     written: bool
     """Its result is still to be written; else its sources are still to be read."""
+    orders: bool = False
+    """It touches no register: whoever waits for it wants what comes next in order."""
 
 
 class Status(NamedTuple):
@@ -40,6 +43,8 @@ class Findings(NamedTuple):
     """By synchronising or pinned instruction: operations that its waits end on some path."""
     under_way: dict[int, set[Operation]]
     """The same: operations that are under way behind its waits on some path."""
+    unordered: dict[int, set[Operation]]
+    """By instruction that they order: operations that order memory, or more, and are under way there."""
 
 
 def run(program: Program, arrangement: Arrangement) -> Findings:
@@ -58,7 +63,7 @@ def run(program: Program, arrangement: Arrangement) -> Findings:
                 entries[following] = joined
                 if following not in work:
                     work.append(following)
-    return Findings(machine.unprotected, machine.settled, machine.under_way)
+    return Findings(machine.unprotected, machine.settled, machine.under_way, machine.unordered)
 
 
 def _join(first: Mapping[Operation, Status], second: Mapping[Operation, Status]) -> State:
@@ -81,6 +86,7 @@ class _Machine:
         self.unprotected: set[Edge] = set()
         self.settled: dict[int, set[Operation]] = defaultdict(set)
         self.under_way: dict[int, set[Operation]] = defaultdict(set)
+        self.unordered: dict[int, set[Operation]] = defaultdict(set)
 
     def step(self, state: State, i: int) -> None:
         is_watched = self.program.instructions[i].order in (Order.SYNC, Order.PINNED)
@@ -97,6 +103,7 @@ class _Machine:
             self.under_way[i] |= state.keys()
         if state:
             self._meet(state, i)
+            self._note_unordered(state, i)
         self._raise(state, i)
         self._begin(state, i)
 
@@ -118,14 +125,24 @@ class _Machine:
                 else:
                     del state[operation]
 
+    def _note_unordered(self, state: State, i: int) -> None:
+        """Some waits are there for more than registers: for memory behind a fence, for more registers."""
+        is_free = self.program.instructions[i].order is Order.FREE
+        for operation in state:
+            starter = self.program.instructions[operation.instruction]
+            if operation.orders:
+                concerns = not is_free or not _orders_memory_only(starter)
+            else:
+                concerns = not is_free and operation.written and is_strong(starter)
+            if concerns:
+                self.unordered[i].add(operation)
+
     def _in_order(self, operation: Operation, i: int) -> bool:
-        """One queue reads sources and writes results in order; all memory instructions read in order."""
+        """Does the hardware keep the two apart by itself?"""
         first, second = self.program.instructions[operation.instruction], self.program.instructions[i]
         if not second.is_variable:
             return False
-        return _same_queue(first, second) or (
-            not operation.written and _is_memory(first) and _is_memory(second)
-        )
+        return _returns_in_order(first, second) if operation.written else _reads_in_order(first, second)
 
     def _raise(self, state: State, i: int) -> None:
         control, instruction = self.arrangement.controls[i], self.program.instructions[i]
@@ -145,9 +162,11 @@ class _Machine:
     def _vouches(self, later: Instruction, for_results: bool, operation: Operation) -> bool:
         """Is the operation over when this later result has been written, or these sources read?"""
         earlier = self.program.instructions[operation.instruction]
+        if operation.orders:
+            return False
         if operation.written:
-            return for_results and _same_queue(earlier, later) and self._surely_follows(earlier, later)
-        return _same_queue(earlier, later) or (_is_memory(earlier) and _is_memory(later))
+            return for_results and _returns_in_order(earlier, later) and self._surely_follows(earlier, later)
+        return _reads_in_order(earlier, later)
 
     def _surely_follows(self, earlier: Instruction, later: Instruction) -> bool:
         """Does the later one enter the queue whenever the earlier one did?
@@ -169,18 +188,37 @@ class _Machine:
             return
         writing = {} if control.write_barrier is None else {control.write_barrier: 0}
         reading = writing if control.read_barrier is None else {**writing, control.read_barrier: 0}
-        for written, registers, guards in (
-            (True, self.program.defs[i], writing),
-            (False, [r for r in self.program.uses[i] if self.program.reads_late(i, r)], reading),
-        ):
+        for written, registers, guards, own in (
+            (True, self.program.defs[i], writing, control.write_barrier),
+            (False, [r for r in self.program.uses[i] if self.program.reads_late(i, r)], reading,
+             control.read_barrier),
+        ):  # fmt: skip
             if registers:
                 state[Operation(i, written)] = Status(guards, frozenset(registers))
+            elif own is not None:
+                state[Operation(i, written, True)] = Status({own: 0}, frozenset())
+
+
+def _orders_memory_only(i: Instruction) -> bool:
+    """Fences and memory instructions do; behind the wait for others, such as USETMAXREG, everything stays."""
+    return i.declaration is not None and (i.declaration.fence or i.declaration.pipe is Pipe.MEMORY)
 
 
 def _same_queue(first: Instruction, second: Instruction) -> bool:
     if first.declaration is None or second.declaration is None:
         return False
     return bool(first.declaration.queue) and first.declaration.queue == second.declaration.queue
+
+
+def _returns_in_order(first: Instruction, second: Instruction) -> bool:
+    """Is the first result written before the second? So it is in some queues only."""
+    in_order = first.declaration is not None and first.declaration.returns_in_order
+    return in_order and _same_queue(first, second)
+
+
+def _reads_in_order(first: Instruction, second: Instruction) -> bool:
+    """One queue reads its sources in order, and so do all memory instructions."""
+    return _same_queue(first, second) or (_is_memory(first) and _is_memory(second))
 
 
 def _is_blocking_barrier(i: Instruction) -> bool:

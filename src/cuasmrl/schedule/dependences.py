@@ -18,6 +18,7 @@ from cuasmrl.schedule.scoreboards import (
     awaited_boards,
     awaited_setters,
     finished,
+    is_ordered_by,
     is_read_late,
     issue,
     own_boards,
@@ -300,6 +301,7 @@ def _scoreboard_edges(
     state: State = {key: dict(guards) for key, guards in entry.items()}
     issued: set[int] = set()
     shelters: dict[tuple[int, bool], list[tuple[int, int]]] = defaultdict(list)
+    ended: list[tuple[Outstanding, int, int]] = []
     for i in order:
         instruction = code[i]
         for key in finished(state, instruction, control[i], code):
@@ -310,8 +312,12 @@ def _scoreboard_edges(
             bits = _sheltering_bits(code[key.index], key, state[key], control[i])
             for register in registers_of(code[key.index], key):
                 shelters[register, key.is_read].append((i, bits))
+            ended.append((key, i, bits))
             del state[key]
         _shelter_edges(graph, instruction, control[i].wait_mask, shelters)
+        for key, w, bits in ended:
+            if is_ordered_by(instruction, key, code[key.index]):
+                _shelter(graph, w, instruction.index, bits, control[i].wait_mask)
         _queue_edges(graph, instruction, state, issued, originals)
         for key in issue(state, instruction, control[i], code):
             if key.index in issued and key in originals.covered:
@@ -336,14 +342,18 @@ def _shelter_edges(
     touched += [(a.register, is_read) for a in instruction.defs for is_read in (False, True)]
     for key in touched:
         for w, bits in shelters.get(key, ()):
-            if w != instruction.index and not bits & own_waits:
-                graph.add(w, instruction.index, 0, Reason.WAIT)
-                known = graph.inherits.get((w, instruction.index), bits)
-                graph.inherits[w, instruction.index] = known | bits if known and bits else 0
+            _shelter(graph, w, instruction.index, bits, own_waits)
     if not instruction.is_conditional:
         for access in instruction.defs:
             shelters.pop((access.register, False), None)
             shelters.pop((access.register, True), None)
+
+
+def _shelter(graph: Graph, w: int, i: int, bits: int, own_waits: int) -> None:
+    if w != i and not bits & own_waits:
+        graph.add(w, i, 0, Reason.WAIT)
+        known = graph.inherits.get((w, i), bits)
+        graph.inherits[w, i] = known | bits if known and bits else 0
 
 
 def _queue_edges(

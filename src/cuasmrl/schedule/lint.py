@@ -5,15 +5,22 @@ room for improvement: stalls longer than anything needs, fillers that only pass 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from cuasmrl.binary.sass import File, Instruction, Listing, distances, file_of, name_of
-from cuasmrl.schedule import Board
+from cuasmrl.schedule import Block, Board
 from cuasmrl.schedule.mining import mutually_executed, stall_clock
-from cuasmrl.schedule.scoreboards import Outstanding, finished, issue, registers_of
+from cuasmrl.schedule.scoreboards import (
+    Outstanding,
+    at_entry,
+    finished,
+    issue,
+    registers_of,
+    returns_in_order,
+)
 
 
 class Rule(StrEnum):
@@ -100,23 +107,38 @@ def _short_distances(listing: Listing, board: Board) -> Iterator[Finding]:
 def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
     """Results of loads and other variable-latency instructions touched without waiting for them.
 
-    Behind a call out of the kernel nothing can be said: the callee may have waited.
+    Silent wherever it might be wrong: behind a call the callee may have waited, a result may be covered by a
+    later one of its queue under another guard, and different guards may exclude each other.
     """
     if board.is_opaque:
         return
     code = listing.instructions
+    entries = at_entry(_without_returns(board.blocks, code), code, _may_follow)
     for block in board.blocks:
-        state = {key: dict(guards) for key, guards in board.originals.entries[block.number].items()}
+        state = {key: dict(guards) for key, guards in entries[block.number].items()}
         for consumer in code[block.start : block.end]:
             for key in finished(state, consumer, consumer.control, code):
                 del state[key]
             # An unknown opcode counts as reading everything, which is no finding.
             reads = {access.register for access in consumer.uses} if consumer.declaration else set()
             for key in state:
+                if not mutually_executed(code[key.index], consumer):
+                    continue
                 for register in sorted(_unfinished_reads(code[key.index], key, reads)):
                     sentence = f"{consumer} reads {name_of(register)} without waiting for {code[key.index]}"
                     yield Finding(Rule.UNPROTECTED_RESULT, listing.kernel.name, consumer.address, sentence)
-            issue(state, consumer, consumer.control, code)
+            issue(state, consumer, consumer.control, code, _may_follow)
+
+
+def _without_returns(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[Block]:
+    """A RET goes back behind one call, not behind all: what is under way there is not known."""
+    return [
+        replace(block, successors=()) if code[block.end - 1].opcode == "RET" else block for block in blocks
+    ]
+
+
+def _may_follow(earlier: Instruction, later: Instruction, _: Sequence[Instruction]) -> bool:
+    return returns_in_order(earlier, later)
 
 
 def _unfinished_reads(producer: Instruction, key: Outstanding, reads: set[int]) -> set[int]:

@@ -30,7 +30,7 @@ class AddressBook:
         spaces = _shared_spaces(first, second)
         if not spaces:
             return False
-        if first.is_dummy_load or second.is_dummy_load or _is_strong(first) or _is_strong(second):
+        if first.is_dummy_load or second.is_dummy_load or is_strong(first) or is_strong(second):
             return True
         writes = _writes(first, spaces), _writes(second, spaces)
         if not any(writes):
@@ -82,7 +82,7 @@ def _writes(instruction: Instruction, spaces: set[Space]) -> bool:
     return written is Space.GENERIC or written in spaces
 
 
-def _is_strong(instruction: Instruction) -> bool:
+def is_strong(instruction: Instruction) -> bool:
     opcode = instruction.declaration
     atomic = opcode is not None and opcode.reads is not None and opcode.reads is opcode.writes
     return atomic or "STRONG" in instruction.modifiers or "MMIO" in instruction.modifiers

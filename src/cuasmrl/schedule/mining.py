@@ -15,7 +15,18 @@ from functools import partial
 from pathlib import Path
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import ANY, Access, Hazard, Instruction, Listing, Order, Row, disassemble, file_of
+from cuasmrl.binary.sass import (
+    ANY,
+    Access,
+    Hazard,
+    Instruction,
+    Listing,
+    Order,
+    Row,
+    disassemble,
+    file_of,
+    overwriter_class,
+)
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.scoreboards import is_read_late
@@ -93,10 +104,16 @@ def _mine_file(root: Path, path: Path) -> tuple[int, dict[Key, Evidence]]:
 def mine_listing(listing: Listing, place: str, evidence: dict[Key, Evidence]) -> None:
     for block in control_flow(listing):
         code = listing.instructions[block.start : block.end]
-        if any(i.declaration is None for i in code):
+        if any(i.declaration is None for i in code) or _is_trap(code):
             continue
         for key, distance, first, second in _observations(listing.kernel.arch, code, block):
             evidence[key].add(distance, f"{place}@{first.address:#x}>{second.address:#x}")
+
+
+def _is_trap(code: tuple[Instruction, ...]) -> bool:
+    """`BRA .` behind the end of a kernel, which no warp reaches: its control bits mean nothing."""
+    first = code[0]
+    return len(code) == 1 and first.target == first.address and not first.is_conditional
 
 
 _Observation = tuple[Key, int, Instruction, Instruction]
@@ -128,9 +145,10 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
                         and mutually_executed(producer, consumer)
                     ):
                         file = file_of(access.register).value
-                        key = _pooled(arch, hazard, producer, file, earlier.role)
-                        if hazard is not Hazard.WAR:
-                            key = (*key[:5], consumer.timing_key, access.role)
+                        reader, role = consumer.timing_key, access.role
+                        if hazard is Hazard.WAR:
+                            reader, role = overwriter_class(consumer), ""
+                        key = (arch, hazard, file, producer.timing_key, earlier.role, reader, role)
                         yield key, times[j] - times[i], producer, consumer
 
         yield from pairs(Hazard.RAW, writers, consumer.uses)
@@ -146,8 +164,8 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
         _record(j, consumer, writers, readers)
 
 
-def _pooled(arch: int, hazard: Hazard, producer: Instruction, file: str = "", role: str = "") -> Key:
-    return (arch, hazard, file, producer.timing_key, role, ANY, "")
+def _pooled(arch: int, hazard: Hazard, producer: Instruction) -> Key:
+    return (arch, hazard, "", producer.timing_key, "", ANY, "")
 
 
 def _record(

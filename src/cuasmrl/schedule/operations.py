@@ -18,9 +18,12 @@ from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_loose_g
 from cuasmrl.schedule.scoreboards import (
     Outstanding,
     State,
+    begun,
     finished,
     in_order,
+    is_ordered_by,
     issue,
+    own_board,
     own_boards,
     registers_of,
     unprotected,
@@ -85,7 +88,7 @@ def traffic_of(block: Block, originals: Originals) -> Traffic | None:
             graph.add(p, c, release, Reason.ANNOUNCED)
     strict = {i.index for i in code if i.order in _STRICT or i.index in graph.relied}
     frozen = {i.index for i in code if i.order in _STRICT or set(i.control.sets) & counted}
-    frozen |= survey.kept
+    frozen |= survey.kept | {operation.key.index for operation in survey.operations if operation.key.orders}
     frozen |= {s for w in strict for s in originals.awaited.get(w, ())}
     frozen |= {
         i.index for i in code if i.is_variable and i.declaration and i.declaration.pipe not in _ANNOUNCING
@@ -117,7 +120,12 @@ class _Survey:
 def _survey(block: Block, originals: Originals, counted: frozenset[int]) -> _Survey | None:
     """Who needs each operation to be over, and what other blocks rely on; None if it is not explained."""
     code, entry = originals.code, originals.entries[block.number]
-    state: State = {key: dict(guards) for key, guards in entry.items()}
+
+    def is_counted(key: Outstanding) -> bool:
+        """A DEPBAR ends it, which keeps its order with all of memory anyway."""
+        return key.orders and own_board(code[key.index], key.is_read) in counted
+
+    state: State = {key: dict(guards) for key, guards in entry.items() if not is_counted(key)}
     present: dict[Outstanding, _Name] = {key: (key, True) for key in state}
     registers = {name: set(registers_of(code[key.index], key)) for key, name in present.items()}
     waiters: dict[_Name, set[int]] = {name: set() for name in registers}
@@ -134,13 +142,18 @@ def _survey(block: Block, originals: Originals, counted: frozenset[int]) -> _Sur
         if unprotected(state, instruction, code):
             return None
         _meet(instruction, registers, waiters, code)
-        own = [Outstanding(i, False), Outstanding(i, True)]
-        if not state.keys().isdisjoint(own):
+        for name in enders:
+            if is_ordered_by(instruction, name[0], code[name[0].index]):
+                waiters[name].add(i)
+        own = begun(instruction)
+        if any(key in state and not key.orders for key in own):
             return None
         for key in issue(state, instruction, instruction.control, code):
             covers[present[key]].append(i)
         for key in own:
-            if key in state:
+            if is_counted(key):
+                del state[key]
+            else:
                 name = present[key] = key, False
                 registers[name], waiters[name] = set(registers_of(instruction, key)), set()
     for name, needing in waiters.items():

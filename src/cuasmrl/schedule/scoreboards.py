@@ -2,16 +2,18 @@
 
 The machine behind it: six counters; an instruction raises its write barrier until its result is
 written and its read barrier until its sources are read; waiting means waiting for zero. Instructions of
-one in-order queue finish in order, so a barrier of a later one also announces the earlier ones. The memory
+some queues finish in order, so a barrier of a later one also announces the earlier ones. The memory
 pipe reads its source registers in order throughout, whatever the queue; predicates and uniform registers
 are read at issue, the latter except by engines that run beside the warp.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from cuasmrl.binary.sass import BARRIERS, GUARD, Control, File, Instruction, Pipe, file_of
+from cuasmrl.binary.sass import BARRIERS, GUARD, Control, File, Instruction, Order, Pipe, file_of
 from cuasmrl.schedule.blocks import Block
+from cuasmrl.schedule.memory import is_strong
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +22,19 @@ class Outstanding:
 
     index: int
     is_read: bool
+    orders: bool = False
+    """No register hangs on it: whoever waits for it wants what comes behind in order."""
 
 
 Guards = dict[int, int]
 """Scoreboard → how often it was raised again since it began to guard (DEPBAR counts those)."""
 State = dict[Outstanding, Guards]
+Follows: TypeAlias = Callable[[Instruction, Instruction, Sequence[Instruction]], bool]
 
 
 def registers_of(instruction: Instruction, outstanding: Outstanding) -> frozenset[int]:
+    if outstanding.orders:
+        return frozenset()
     if outstanding.is_read:
         return frozenset(a.register for a in instruction.uses if is_read_late(instruction, a.register))
     return frozenset(a.register for a in instruction.defs)
@@ -53,6 +60,12 @@ def reads_in_order(first: Instruction, second: Instruction) -> bool:
 def same_queue(first: Instruction, second: Instruction) -> bool:
     one, other = first.declaration, second.declaration
     return one is not None and other is not None and bool(one.queue) and one.queue == other.queue
+
+
+def returns_in_order(first: Instruction, second: Instruction) -> bool:
+    """Is the first result written before the second? Compilers count on it in some queues only."""
+    opcode = first.declaration
+    return opcode is not None and opcode.returns_in_order and same_queue(first, second)
 
 
 def raised_boards(control: Control) -> list[int]:
@@ -83,36 +96,73 @@ def finished(
 
 
 def issue(
-    state: State, instruction: Instruction, control: Control, code: Sequence[Instruction]
+    state: State,
+    instruction: Instruction,
+    control: Control,
+    code: Sequence[Instruction],
+    follows_surely: Follows | None = None,
 ) -> list[Outstanding]:
-    """Update the state by one instruction whose waits are already applied; answer whom it covers."""
+    """Update the state by one instruction whose waits are already applied; answer whom it covers.
+
+    `follows_surely` says whether a result comes back behind an earlier one, whichever guards they have.
+    """
+    follows_surely = follows_surely or _surely_follows
     for k in raised_boards(control):
         for guards in state.values():
             if k in guards:
                 guards[k] += 1
     covered = []
     for key, guards in state.items():
+        if key.orders:
+            continue
         if key.is_read:
             follows, boards = reads_in_order(code[key.index], instruction), raised_boards(control)
         else:
-            follows = _surely_follows(code[key.index], instruction, code)
+            follows = follows_surely(code[key.index], instruction, code)
             boards = [] if control.write_barrier is None else [control.write_barrier]
         if follows and boards:
             covered.append(key)
             for k in boards:
                 guards.setdefault(k, 0)
-    if instruction.is_variable:
-        for is_read in (False, True):
-            key = Outstanding(instruction.index, is_read)
-            state.pop(key, None)
-            if registers_of(instruction, key):
-                state[key] = dict.fromkeys(own_boards(instruction, is_read), 0)
+    for key in begun(instruction):
+        announced = own_boards(instruction, key.is_read)
+        if key.orders:
+            announced &= {own_board(instruction, key.is_read) or 0}
+        state[key] = dict.fromkeys(announced, 0)
     return covered
+
+
+def begun(instruction: Instruction) -> list[Outstanding]:
+    """What an instruction starts and others may have to wait for: its result, the reading of sources."""
+    found = []
+    for is_read in (False, True):
+        key = Outstanding(instruction.index, is_read)
+        if instruction.is_variable and registers_of(instruction, key):
+            found.append(key)
+        elif own_board(instruction, is_read) is not None:
+            found.append(replace(key, orders=True))
+    return found
+
+
+def own_board(instruction: Instruction, is_read: bool) -> int | None:
+    return instruction.control.read_barrier if is_read else instruction.control.write_barrier
+
+
+def is_ordered_by(instruction: Instruction, key: Outstanding, starter: Instruction) -> bool:
+    """Must an instruction that stands behind the end of an operation stay there, for more than registers?
+
+    Behind a fence or a strong access that is memory; behind others without registers it is everything.
+    """
+    is_free = instruction.order is Order.FREE
+    if key.orders:
+        opcode = starter.declaration
+        return not is_free or opcode is None or not (opcode.fence or opcode.pipe is Pipe.MEMORY)
+    return not is_free and not key.is_read and is_strong(starter)
 
 
 def _surely_follows(earlier: Instruction, later: Instruction, code: Sequence[Instruction]) -> bool:
     """Is the later one in the queue behind the earlier one whenever that is? Skipped, it is not."""
-    if not same_queue(earlier, later):
+    if not returns_in_order(earlier, later):
         return False
     if not later.is_conditional:
         return True
@@ -203,10 +253,12 @@ def in_order(earlier: Instruction, later: Instruction, is_read: bool, reads_resu
     """Does the queue itself keep these two apart? A read of a result is never covered."""
     if is_read:
         return reads_in_order(earlier, later)
-    return not reads_result and same_queue(earlier, later)
+    return not reads_result and returns_in_order(earlier, later)
 
 
-def at_entry(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[State]:
+def at_entry(
+    blocks: Sequence[Block], code: Sequence[Instruction], follows_surely: Follows | None = None
+) -> list[State]:
     """Outstanding operations at the start of each block, over all paths."""
     # Code only reached by a call or an unresolved jump is analysed too, from an empty machine.
     entries: list[State] = [{} for _ in blocks]
@@ -217,7 +269,7 @@ def at_entry(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[State
         for instruction in code[block.start : block.end]:
             for key in finished(state, instruction, instruction.control, code):
                 del state[key]
-            issue(state, instruction, instruction.control, code)
+            issue(state, instruction, instruction.control, code, follows_surely)
         work += [successor for successor in block.successors if _merge(entries[successor], state)]
     return entries
 

@@ -50,12 +50,14 @@ class Sign(IntEnum):
     """The scoreboard that it has in any case, or -1."""
     IS_RESULT = 2
     QUEUE = 3
-    """In-order queue, 0 for none."""
+    """Number of its queue, 0 for none."""
     IS_MEMORY = 4
     IS_CONDITIONAL = 5
     IS_LEFT = 6
     """It may be under way when the block ends."""
-    WIDTH = 7
+    RETURNS_IN_ORDER = 7
+    """Results of its queue are written in the order of issue."""
+    WIDTH = 8
 
 
 class Announcements(NamedTuple):
@@ -153,6 +155,7 @@ def _signs(block: Block, traffic: Traffic, originals: Originals) -> Int:
         row[Sign.IS_MEMORY] = declaration is not None and declaration.pipe is Pipe.MEMORY
         row[Sign.IS_CONDITIONAL] = starter.is_conditional
         row[Sign.IS_LEFT] = operation.is_left
+        row[Sign.RETURNS_IN_ORDER] = declaration is not None and declaration.returns_in_order
     return signs
 
 
@@ -233,7 +236,7 @@ def _end(k: int, play: Play, signs: Int) -> None:
 
 @compiled
 def _is_over_with(o: int, a: int, play: Play, signs: Int) -> bool:
-    """Is an operation over when another one is? A queue ends and reads in order, and all memory reads so."""
+    """Is an operation over when another one is? Queues read in order, all of memory too; some end so."""
     first, later = signs[o, Sign.STARTER], signs[a, Sign.STARTER]
     if later < 0:
         return False
@@ -241,7 +244,8 @@ def _is_over_with(o: int, a: int, play: Play, signs: Int) -> bool:
         return bool(first == later and not signs[o, Sign.IS_RESULT])
     same_queue = signs[o, Sign.QUEUE] > 0 and signs[o, Sign.QUEUE] == signs[a, Sign.QUEUE]
     if signs[o, Sign.IS_RESULT]:
-        return bool(same_queue and signs[a, Sign.IS_RESULT] and not signs[a, Sign.IS_CONDITIONAL])
+        in_order = same_queue and signs[o, Sign.RETURNS_IN_ORDER]
+        return bool(in_order and signs[a, Sign.IS_RESULT] and not signs[a, Sign.IS_CONDITIONAL])
     return bool(same_queue or (signs[o, Sign.IS_MEMORY] and signs[a, Sign.IS_MEMORY]))
 
 

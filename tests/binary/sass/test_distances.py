@@ -14,8 +14,12 @@ def row(consumer: str, distance: int, pairs: int, producer: str = "FADD", role: 
     )
 
 
-def pooled(hazard: Hazard, producer: str, distance: int, file: str = "", role: str = "") -> Row:
-    return Row(90, hazard, file, producer, role, "*", "", distance, distance, MANY, 3, "here")
+def pooled(hazard: Hazard, producer: str, distance: int) -> Row:
+    return Row(90, hazard, "", producer, "", "*", "", distance, distance, MANY, 3, "here")
+
+
+def overwritten(producer: str, by: str, distance: int, pairs: int = MANY) -> Row:
+    return Row(90, Hazard.WAR, "R", producer, "data", by, "", distance, distance, pairs, 3, "here")
 
 
 def instruction(text: str) -> Instruction:
@@ -35,13 +39,24 @@ def test_a_well_witnessed_pair_speaks_for_itself() -> None:
     assert required([row("FMUL", 4, MANY), row("FFMA", 7, MANY)], FMUL) == 4
 
 
-def test_a_rare_pair_is_no_stricter_than_the_most_careful_relative() -> None:
-    """FMUL and FFMA share a pipe: an accidental 11 cycles, seen four times, does not bind."""
-    assert required([row("FMUL", 11, FEW), row("FFMA", 5, MANY), row("FADD", 4, MANY)], FMUL) == 5
+def test_of_a_rare_pair_and_its_relatives_the_larger_counts() -> None:
+    """What compilers emit is an upper bound of the need, so the larger is the safe one of two."""
+    assert required([row("FMUL", 11, FEW), row("FFMA", 5, MANY), row("FADD", 4, MANY)], FMUL) == 11
+    assert required([row("FMUL", 3, FEW), row("FFMA", 5, MANY)], FMUL) == 5
 
 
-def test_a_rare_pair_below_its_relatives_counts() -> None:
-    assert required([row("FMUL", 3, FEW), row("FFMA", 5, MANY)], FMUL) == 3
+def test_a_rare_pair_without_relatives_is_no_answer() -> None:
+    assert required([row("FMUL", 3, FEW)], FMUL) is None
+
+
+def test_who_reads_across_lanes_is_a_class_of_its_own() -> None:
+    """A vote shares a pipe with LOP3 and still reads its predicate much later."""
+    setter, vote = instruction("ISETP.GT.AND P1, PT, R0, R2, PT"), instruction("VOTE.ANY R6, PT, P1")
+    (register,) = {use.register for use in vote.uses}
+    rows = [Row(90, Hazard.RAW, "P", "ISETP", "data", "SEL", "data", 4, 4, MANY, MANY, "here")]
+    assert Distances(90, rows).required(Hazard.RAW, setter, vote, register) == 14
+    rows.append(Row(90, Hazard.RAW, "P", "ISETP", "data", "VOTE", "data", 13, 13, MANY, MANY, "here"))
+    assert Distances(90, rows).required(Hazard.RAW, setter, vote, register) == 13
 
 
 def test_an_unseen_pair_takes_the_most_careful_relative() -> None:
@@ -70,12 +85,22 @@ def test_roles_are_kept_apart() -> None:
     assert table.required(Hazard.RAW, FADD, STG, R1, consumer_role="address") == 7
 
 
-def test_sources_may_be_overwritten_after_the_time_any_instruction_needs() -> None:
-    table = Distances(
-        90, [pooled(Hazard.WAR, "FADD", 2, "R", "data"), pooled(Hazard.WAR, "LOP3", 3, "R", "data")]
-    )
+def test_who_writes_late_may_overwrite_early_and_others_may_not() -> None:
+    load, hmma = instruction("LDS R1, [R2]"), instruction("HMMA.16816.F32 R8, R4, R12, R8")
+    rows = [overwritten("HMMA.16816.F32", "*late", 1), overwritten("HMMA.16816.F32", "*alu", 7)]
+    table = Distances(90, rows)
+    assert table.required(Hazard.WAR, hmma, load, 4) == 1
+    assert table.required(Hazard.WAR, hmma, LOP3, 4) == 7
+    assert table.required(Hazard.WAR, hmma, FADD, 4) == 7, "no FMA was seen, so the slowest class counts"
+    assert Distances(90, rows[:1]).required(Hazard.WAR, hmma, LOP3, 4) is None
+
+
+def test_an_unseen_source_takes_the_longest_of_its_overwriters_class() -> None:
+    table = Distances(90, [overwritten("FADD", "*fma", 2), overwritten("LOP3", "*fma", 3)])
     assert table.required(Hazard.WAR, FADD, FMUL, 2) == 2
     assert table.required(Hazard.WAR, FMUL, FADD, 1) == 3
+    rare = [overwritten("FADD", "*fma", 9, FEW), overwritten("LOP3", "*fma", 3)]
+    assert Distances(90, rare).required(Hazard.WAR, FADD, FMUL, 2) == 9
 
 
 def test_spacing_of_an_unseen_opcode_is_the_widest_of_its_pipe() -> None:
@@ -97,8 +122,8 @@ def test_the_floor_is_the_smallest_of_the_pipe() -> None:
     assert table.floor(LOP3, FADD, R1, "data") == 0
 
 
-def test_a_rare_release_is_no_longer_than_the_widest_known() -> None:
-    rare = Row(90, Hazard.RELEASE, "", "DMUL", "", "*", "", 128, 128, FEW, 3, "here")
+def test_a_rare_release_is_at_least_the_widest_known() -> None:
+    rare = Row(90, Hazard.RELEASE, "", "DMUL", "", "*", "", 2, 2, FEW, 3, "here")
     table = Distances(90, [rare, pooled(Hazard.RELEASE, "LDG", 2), pooled(Hazard.RELEASE, "MUFU", 3)])
     assert table.release(instruction("DMUL R4, R2, R2")) == 3
     assert table.release(instruction("LDG.E R1, desc[UR4][R2.64]")) == 2

@@ -17,7 +17,7 @@ from importlib import resources
 
 from cuasmrl.binary.sass.accesses import DATA, GUARD
 from cuasmrl.binary.sass.instruction import Instruction
-from cuasmrl.binary.sass.opcodes import OPCODES, Pipe
+from cuasmrl.binary.sass.opcodes import OPCODES, Opcode, Pipe
 from cuasmrl.binary.sass.registers import File, file_of
 from cuasmrl.errors import CuasmrlError
 
@@ -28,7 +28,7 @@ class Hazard(StrEnum):
     WAW = "waw"
     """A result is overwritten."""
     WAR = "war"
-    """A source is overwritten, by whatever instruction."""
+    """A source is overwritten, by an instruction of some latency class."""
     SPACING = "spacing"
     """Another instruction follows in the same pipe, dependent or not."""
     STALL = "stall"
@@ -62,8 +62,10 @@ class Row:
 COLUMNS = tuple(field.name for field in fields(Row))
 ANY = "*"
 """Consumer of a row that holds whoever comes next: the cause lies in the producer alone."""
+LATE = "*late"
+"""Overwriters that write when a scoreboard says so, long after they issued."""
 _ENOUGH_PAIRS = 20
-"""With fewer witnesses a pair's own minimum is mostly accident, and its group is asked as well."""
+"""With fewer witnesses a pair's own minimum is mostly accident, and its relatives are asked as well."""
 
 _CEILING = {File.R: 8, File.UR: 13, File.P: 14, File.UP: 14, File.B: 14}
 """A consumer never seen with a producer is given what the producer's slowest known consumer needs, and at
@@ -72,8 +74,19 @@ least this. Inferred: one cycle above the slowest class of consumer that compile
 _Key = tuple[str, ...]
 
 
+def overwriter_class(instruction: Instruction) -> str:
+    """Instructions that write equally long after they issue, as far as anybody knows: by pipe, or late."""
+    if instruction.declaration is None or instruction.is_variable:
+        return LATE
+    return ANY + instruction.declaration.pipe
+
+
 class Distances:
-    """Answers for one chip, from the exact pair or, with few witnesses, the most careful of its relatives."""
+    """Answers for one chip: the exact pair, or, with few witnesses, the largest of all that is known of it.
+
+    What compilers emit is an upper bound of what hardware needs. So where two pieces of evidence disagree,
+    the larger one is the safe answer.
+    """
 
     def __init__(self, arch: int, rows: Iterable[Row]):
         self.arch = arch
@@ -82,7 +95,7 @@ class Distances:
         self._floor: dict[_Key, int] = {}
         self._seen: dict[_Key, int] = defaultdict(int)
         self._widest: dict[_Key, int] = {}
-        slowest: dict[_Key, int] = defaultdict(int)
+        self._slowest: dict[_Key, int] = {}
         witnesses: dict[_Key, int] = defaultdict(int)
         for row in rows:
             if row.arch != arch:
@@ -90,27 +103,36 @@ class Distances:
             self._exact[
                 row.hazard, row.file, row.producer, row.producer_role, row.consumer, row.consumer_role
             ] = row
-            group = (
-                row.hazard,
-                row.file,
-                row.producer,
-                row.producer_role,
-                _pipe(row.consumer),
-                row.consumer_role,
-            )
-            if row.pairs >= _ENOUGH_PAIRS:
-                self._group[group] = max(self._group.get(group, 0), row.distance)
             if row.hazard is Hazard.RAW:
-                kind = (row.file, _pipe(row.producer), _kind(row.consumer_role))
-                self._floor[kind] = min(self._floor.get(kind, row.smallest), row.smallest)
-                self._seen[row.file, row.producer, _pipe(row.consumer), _kind(row.consumer_role)] += row.pairs
-                producer = (row.file, row.producer)
-                witnesses[producer] += row.pairs
-                slowest[producer] = max(slowest[producer], row.distance, _CEILING[File(row.file)])
-            if row.consumer == ANY and row.pairs >= _ENOUGH_PAIRS:
-                alike = _pipe(row.producer) if row.hazard is Hazard.SPACING else row.file
-                self._widest[row.hazard, alike] = max(self._widest.get((row.hazard, alike), 1), row.distance)
-        self._slowest = {key: slowest[key] for key, pairs in witnesses.items() if pairs >= _ENOUGH_PAIRS}
+                witnesses[row.file, row.producer] += row.pairs
+                self._note_reader(row)
+            if row.pairs >= _ENOUGH_PAIRS:
+                self._note_group(row)
+        self._slowest = {k: d for k, d in self._slowest.items() if witnesses[k] >= _ENOUGH_PAIRS}
+
+    def _note_reader(self, row: Row) -> None:
+        kind, producer = _kind(row.consumer_role), (row.file, row.producer)
+        of_pipe = (row.file, _pipe(row.producer), kind)
+        self._floor[of_pipe] = min(self._floor.get(of_pipe, row.smallest), row.smallest)
+        self._seen[row.file, row.producer, _class(row.consumer), kind] += row.pairs
+        known = row.distance if row.pairs >= _ENOUGH_PAIRS else row.smallest
+        self._slowest[producer] = max(self._slowest.get(producer, _CEILING[File(row.file)]), known)
+
+    def _note_group(self, row: Row) -> None:
+        """What relatives of a row may be given: the most careful of those with many witnesses."""
+        hazard, file = row.hazard, row.file
+        groups: list[_Key]
+        if hazard in (Hazard.RAW, Hazard.WAW):
+            consumer = _class(row.consumer)
+            groups = [(hazard, file, row.producer, row.producer_role, consumer, row.consumer_role)]
+        elif hazard is Hazard.WAR:
+            groups = [(hazard, file, row.consumer)]
+            if row.consumer != LATE:
+                groups.append((hazard, file, row.producer, row.producer_role))
+        else:
+            groups = [(hazard, _pipe(row.producer)) if hazard is Hazard.SPACING else (hazard,)]
+        for group in groups:
+            self._group[group] = max(self._group.get(group, 0), row.distance)
 
     def required(
         self,
@@ -122,66 +144,80 @@ class Distances:
         consumer_role: str = DATA,
     ) -> int | None:
         """Cycles that `consumer` must issue after `producer`, or None where ptxas gave no evidence."""
-        file = file_of(register)
+        file, first = file_of(register), producer.timing_key
         if hazard is Hazard.WAR:
-            known = self._pooled(hazard, file, producer, producer_role)
-            return self._widest.get((hazard, file)) if known is None else known
-        consumer_key = consumer.timing_key
-        exact = self._exact.get(
-            (hazard, file, producer.timing_key, producer_role, consumer_key, consumer_role)
-        )
-        if exact is not None and exact.pairs >= _ENOUGH_PAIRS:
-            return exact.distance
-        group = self._group.get(
-            (hazard, file, producer.timing_key, producer_role, _pipe(consumer_key), consumer_role)
-        )
+            late = overwriter_class(consumer)
+            relatives = [self._group.get((hazard, file, late))]
+            if late != LATE:
+                relatives.append(self._group.get((hazard, file, first, producer_role)))
+            return self._careful((hazard, file, first, producer_role, late, ""), relatives)
+        second = consumer.timing_key
+        group = self._group.get((hazard, file, first, producer_role, _class(second), consumer_role))
         if group is None:
             # What every reader can read may also be overwritten.
-            group = self._slowest.get((file, producer.timing_key), _CEILING[file] if file is File.B else None)
-        if exact is None or group is None:
-            return group if exact is None else exact.distance
-        return min(exact.distance, group)
+            group = self._slowest.get((file, first), _CEILING[file] if file is File.B else None)
+        return self._careful((hazard, file, first, producer_role, second, consumer_role), [group])
+
+    def _careful(self, key: _Key, relatives: Iterable[int | None]) -> int | None:
+        """An exact row with many witnesses, else the largest of it and its relatives, if there are any."""
+        exact = self._exact.get(key)
+        if exact is not None and exact.pairs >= _ENOUGH_PAIRS:
+            return exact.distance
+        known = [distance for distance in relatives if distance is not None]
+        if not known:
+            return None
+        return max(known if exact is None else [exact.distance, *known])
 
     def floor(self, producer: Instruction, consumer: Instruction, register: int, role: str) -> int:
         """Sooner than this no compiler was seen to read a result of the producer's pipe (as guard, or not).
 
         0 where producer and consumer are too rarely seen together to tell.
         """
-        file, kind = file_of(register), _kind(role)
-        seen = self._seen.get((file, producer.timing_key, _pipe(consumer.timing_key), kind), 0)
-        return self._floor[file, _pipe(producer.timing_key), kind] if seen >= _ENOUGH_PAIRS else 0
+        file, kind, reader = file_of(register), _kind(role), _class(consumer.timing_key)
+        seen = self._seen.get((file, producer.timing_key, reader, kind), 0)
+        if seen < _ENOUGH_PAIRS:
+            return 0
+        return self._floor[file, _pipe(producer.timing_key), kind]
 
     def spacing(self, first: Instruction) -> int | None:
         """Cycles from an instruction to the next one in its pipe, dependent or not.
 
         Branches, and engines beside the warp, are no pipes that instructions queue up in.
         """
-        if _pipe(first.timing_key) in (Pipe.BRANCH, Pipe.ASYNC):
+        pipe = _pipe(first.timing_key)
+        if pipe in (Pipe.BRANCH, Pipe.ASYNC):
             return 1
-        known = self._pooled(Hazard.SPACING, "", first)
-        return self._widest.get((Hazard.SPACING, _pipe(first.timing_key))) if known is None else known
+        return self._careful(
+            (Hazard.SPACING, "", first.timing_key, "", ANY, ""), [self._group.get((Hazard.SPACING, pipe))]
+        )
 
     def minimum_stall(self, instruction: Instruction) -> int | None:
-        """The smallest stall count ptxas gives this opcode."""
-        return self._pooled(Hazard.STALL, "", instruction)
+        """The smallest stall count ptxas gives this opcode; None where that was rarely seen."""
+        return self._careful((Hazard.STALL, "", instruction.timing_key, "", ANY, ""), [])
 
     def release(self, setter: Instruction) -> int | None:
         """Cycles from raising a scoreboard to the first instruction that waits for it."""
-        known, widest = self._pooled(Hazard.RELEASE, "", setter), self._widest.get((Hazard.RELEASE, ""))
-        return widest if known is None else known if widest is None else min(known, widest)
-
-    def _pooled(self, hazard: Hazard, file: str, producer: Instruction, role: str = "") -> int | None:
-        row = self._exact.get((hazard, file, producer.timing_key, role, ANY, ""))
-        return None if row is None else row.distance
+        return self._careful(
+            (Hazard.RELEASE, "", setter.timing_key, "", ANY, ""), [self._group.get((Hazard.RELEASE,))]
+        )
 
 
 def _kind(role: str) -> str:
     return GUARD if role == GUARD else DATA
 
 
+def _opcode(timing_key: str) -> Opcode | None:
+    return OPCODES.get(timing_key.split(".", 1)[0])
+
+
 def _pipe(timing_key: str) -> str:
-    opcode = OPCODES.get(timing_key.split(".", 1)[0])
+    opcode = _opcode(timing_key)
     return opcode.pipe if opcode else ""
+
+
+def _class(timing_key: str) -> str:
+    opcode = _opcode(timing_key)
+    return opcode.reader_class if opcode else ""
 
 
 def read_rows(lines: Iterable[str], source: str) -> list[Row]:

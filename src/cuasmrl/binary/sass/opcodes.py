@@ -92,7 +92,7 @@ class Opcode:
     by_assembler: frozenset[int] = NO_ARCHS
     """Chips of these where it depends on the ptxas: 13.0 counts cycles, 13.4 uses scoreboards."""
     queue: str = ""
-    """In-order queue: results of one queue come back in the order of issue."""
+    """Queue in which it waits for its unit; those of one queue read their sources in the order of issue."""
     predicate_with_sources: bool = False
     """Its predicate is known once the sources have been read, so the read barrier announces it."""
     order: Order = Order.FREE
@@ -106,11 +106,29 @@ class Opcode:
     """Ends a basic block."""
     warp_wide: bool = False
     """Exchanges values between lanes."""
+    fence: bool = False
+    """A wait for its scoreboard orders memory, and no register shows it."""
+    reads_apart: bool = False
+    """Reads operands at another time than others of its pipe: as a consumer it is a class of its own."""
 
     def is_variable(self, arch: int) -> bool:
         return arch in self.variable
 
+    @property
+    def returns_in_order(self) -> bool:
+        """Do results of its queue come back in the order of issue?
 
+        Only where compilers leave out scoreboards because of it; a load from global memory has its own.
+        """
+        return self.queue in _IN_ORDER
+
+    @property
+    def reader_class(self) -> str:
+        """Consumers that read their operands at the same time, as far as compiler output tells."""
+        return self.name if self.reads_apart or self.warp_wide else self.pipe
+
+
+_IN_ORDER = frozenset(("shared", "xu", "fp64", "tensor"))
 _UNTIL_89 = frozenset((75, 80, 86, 87, 88, 89))
 _SM_10X = frozenset((100, 103, 110))
 _DOUBLES = ALL_ARCHS - {90}
@@ -147,13 +165,15 @@ def _engine(names: str, queue: str, **common: object) -> list[Opcode]:
 
 _DECLARATIONS = [
     # integer and logic
-    *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS VIMNMX3 BMSK VABSDIFF VABSDIFF4 P2R", Pipe.ALU),
+    *_many("IADD3 LOP3 SHF LEA PRMT SGXT IABS VIMNMX3 BMSK VABSDIFF VABSDIFF4", Pipe.ALU),
+    *_many("P2R", Pipe.ALU, reads_apart=True),
     *_many("IADD MOV SEL VIADDMNMX IMNMX VIMNMX", Pipe.ALU, widths=Widths.SIZED, keyed_by=("64",)),
-    *_many("ISETP PLOP3 FSETP", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
+    *_many("ISETP FSETP", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
+    *_many("PLOP3", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED, reads_apart=True),
     *_many("FSEL FMNMX FMNMX3 FSET F2FP I2FP I2IP", Pipe.ALU),
-    *_many("R2P", Pipe.ALU, shape=Shape.FIRST),
+    *_many("R2P", Pipe.ALU, shape=Shape.FIRST, reads_apart=True),
     *_many("VOTE ELECT", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
-    *_many("CS2R", Pipe.ALU, widths=Widths.SPECIAL_TO_REGISTER, keyed_by=("32",)),
+    *_many("CS2R", Pipe.ALU, widths=Widths.SPECIAL_TO_REGISTER, keyed_by=("32",), reads_apart=True),
     # multiply-add
     *_many("FADD FMUL FFMA FHADD FHFMA VIADD IDP", Pipe.FMA),
     *_many("IMAD", Pipe.FMA, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
@@ -188,17 +208,19 @@ _DECLARATIONS = [
     *_engine("STAS", "shared", widths=Widths.MEMORY),
     # uniform datapath
     *_many("UIADD3 USEL UMOV UVIMNMX UIMNMX", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
-    *_many("ULOP3 USHF ULEA UPRMT USGXT UFLO UPOPC UFADD UFMUL UFFMA UFSEL UI2FP UP2UR", Pipe.UNIFORM),
+    *_many("ULOP3 USHF ULEA UPRMT USGXT UFLO UPOPC UFADD UFMUL UFFMA UFSEL UI2FP", Pipe.UNIFORM),
+    *_many("UP2UR", Pipe.UNIFORM, reads_apart=True),
     *_many("UI2F UF2I", Pipe.UNIFORM, widths=Widths.CONVERT),
     *_many("UIMAD", Pipe.UNIFORM, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
-    *_many("UISETP UPLOP3 UFSETP", Pipe.UNIFORM, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
+    *_many("UISETP UFSETP", Pipe.UNIFORM, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
+    *_many("UPLOP3", Pipe.UNIFORM, shape=Shape.PREDICATES_2, widths=Widths.SIZED, reads_apart=True),
     *_many("ULDC", Pipe.UNIFORM, widths=Widths.MEMORY),
     *_many("VOTEU", Pipe.UNIFORM, shape=Shape.ALL_BUT_LAST, warp_wide=True),
     *_many("CS2UR", Pipe.UNIFORM, widths=Widths.SPECIAL_TO_REGISTER),
     *_many("R2UR", Pipe.UNIFORM, variable=_UNTIL_89, queue="xu", warp_wide=True),
     *_many("CREDUX", Pipe.UNIFORM, warp_wide=True),
     # reads of special registers, constants, other lanes
-    *_announced("S2R S2UR", Pipe.MEMORY, "special"),
+    *_announced("S2R S2UR", Pipe.MEMORY, "special", reads_apart=True),
     *_announced("LDC", Pipe.MEMORY, "constant", widths=Widths.MEMORY),
     *_announced("LDCU", Pipe.MEMORY, "uniform constant", widths=Widths.MEMORY),
     *_announced("SHFL", Pipe.MEMORY, "shared", warp_wide=True),
@@ -229,7 +251,7 @@ _DECLARATIONS = [
            shape=Shape.NONE),
     *_many("DEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE),
     *_announced("LDGDEPBAR", Pipe.MEMORY, "global", order=Order.SYNC, shape=Shape.NONE),
-    *_pinned("MEMBAR FENCE CCTL ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS),
+    *_pinned("MEMBAR FENCE CCTL ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS, fence=True),
     *_pinned("ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ENDCOLLECTIVE BPT NANOSLEEP YIELD "
              "NOP UVIRTCOUNT", Pipe.BRANCH),
     *_pinned("USETMAXREG", Pipe.BRANCH, shape=Shape.RESULT, variable=ALL_ARCHS),
