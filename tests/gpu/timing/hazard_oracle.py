@@ -189,7 +189,9 @@ def _share_queue(first: Instruction, second: Instruction, hazard: Hazard) -> boo
         return False
     if Order.SYNC in (first.order, second.order):
         return False
-    return one.queue == other.queue or (hazard is Hazard.WAR and one.pipe is other.pipe is Pipe.MEMORY)
+    if hazard is Hazard.WAR:
+        return one.queue == other.queue or one.pipe is other.pipe is Pipe.MEMORY
+    return one.queue == other.queue and one.returns_in_order
 
 
 def _spokesmen(schedule: Schedule, stretch: Stretch, k: int, j: int, hazard: Hazard) -> Iterator[Event]:

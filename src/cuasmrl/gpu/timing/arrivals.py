@@ -59,9 +59,9 @@ class Trait(IntEnum):
     """Register that decides whether it executes; -1 if it always does."""
     INVERTED = 2
     QUEUE = 3
-    """Results of one queue come back in order; -1 for none."""
+    """Sources of one queue are read in order; -1 for none."""
     RETURNS = 4
-    """Does a result come back through the queue?"""
+    """Does a result come back through the queue, in the order of issue?"""
     MEMORY = 5
     """The memory pipe reads sources in order, whatever the queue."""
     BLOCK = 6
@@ -92,9 +92,11 @@ class Arrivals(NamedTuple):
     overwrite_after: Int
     """Cycles from the issue of a producer to that of who overwrites the result."""
     free_after: Int
-    """By kind of reader alone: cycles from its issue to that of who overwrites the source."""
+    """Cycles from the issue of a reader to that of who overwrites the source."""
     reach: Int
     """By kind of producer: cycles after which everybody may read or overwrite."""
+    free_reach: Int
+    """By kind of reader: cycles after which everybody may overwrite."""
     blocks: int
     heads: Int
     """The first instruction of each block."""
@@ -129,10 +131,7 @@ def arrivals_of(listing: Listing) -> Arrivals:
     defs = [_touches(i, i.defs, kinds, kinds.results, is_result=True) for i in code]
     read_after, read_floor = _reading(table, kinds)
     overwrite_after = _overwriting(table, kinds)
-    free_after = np.zeros(len(kinds.samples), np.int64)
-    for k in kinds.sources:
-        reader, access = kinds.samples[k]
-        free_after[k] = table.required(Hazard.WAR, reader, reader, access.register, access.role) or 0
+    free_after = _freeing(table, kinds)
     traits = np.zeros((len(code) + 1, Trait.WIDTH), np.int64)
     traits[:-1] = _traits(code)
     traits[:, Trait.USES], traits[:, Trait.DEFS] = _starts(uses), _starts(defs)
@@ -148,8 +147,9 @@ def arrivals_of(listing: Listing) -> Arrivals:
         read_after=read_after.reshape(-1),
         read_floor=read_floor.reshape(-1),
         overwrite_after=overwrite_after.reshape(-1),
-        free_after=free_after,
+        free_after=free_after.reshape(-1),
         reach=np.maximum(read_after, overwrite_after).max(axis=1, initial=0),
+        free_reach=free_after.max(axis=1, initial=0),
         blocks=len(blocks),
         heads=np.array([block.start for block in blocks], np.int64),
         totals=totals,
@@ -208,6 +208,16 @@ def _overwriting(table: Distances, kinds: _Kinds) -> Int:
     return required
 
 
+def _freeing(table: Distances, kinds: _Kinds) -> Int:
+    required = np.zeros((len(kinds.samples), len(kinds.samples)), np.int64)
+    for r in kinds.sources:
+        for c in kinds.results:
+            (reader, use), (writer, new) = kinds.samples[r], kinds.samples[c]
+            if file_of(use.register) is file_of(new.register):
+                required[r, c] = table.required(Hazard.WAR, reader, writer, use.register, use.role) or 0
+    return required
+
+
 def _pairs(kinds: _Kinds, seconds: set[int]) -> Iterable[tuple[int, int]]:
     """Results of fixed latency and what may meet them in the same register file."""
     for p in kinds.results:
@@ -234,7 +244,7 @@ def _traits(code: tuple[Instruction, ...]) -> Int:
         # A synchronisation does not go through the queue whose name it bears.
         if i.declaration is not None and i.is_variable and i.order is not Order.SYNC:
             row[Trait.QUEUE] = queues.setdefault(i.declaration.queue, len(queues))
-            row[Trait.RETURNS] = bool(i.defs)
+            row[Trait.RETURNS] = bool(i.defs) and i.declaration.returns_in_order
             row[Trait.MEMORY] = i.declaration.pipe is Pipe.MEMORY
     return traits
 

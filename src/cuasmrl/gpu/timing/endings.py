@@ -76,10 +76,10 @@ def implies(a: Arrivals, sight: Sight, j: int, k: int) -> bool:
 
 @compiled
 def in_order(a: Arrivals, sight: Sight, j: int, k: int, hazard: int) -> bool:
-    """Does a queue keep the two in order? The memory pipe reads all sources in order, whatever the queue."""
+    """Does a queue keep the two in order? Some return so; the memory pipe reads so, whatever the queue."""
     queue = trait(a, sight, j, Trait.QUEUE)
     if queue >= 0 and trait(a, sight, k, Trait.QUEUE) == queue:
-        return True
+        return hazard == WAR or trait(a, sight, j, Trait.RETURNS) == 1
     return hazard == WAR and trait(a, sight, j, Trait.MEMORY) + trait(a, sight, k, Trait.MEMORY) == 2
 
 
@@ -140,12 +140,13 @@ def yardstick(a: Arrivals, sight: Sight, j: int, k: int, required: int, floor: i
 
 
 @compiled
-def read_end(a: Arrivals, sight: Sight, j: int, t: int, second: int) -> int:
+def read_end(a: Arrivals, sight: Sight, j: int, t: int, second: int, kind: int) -> int:
     """From when on a later step may overwrite a source of step j."""
     if a.uses[t + Touch.CLOCK] == Clock.FREED:
         return announced(a, sight, j, second, WAR)
     cycle: int = sight.steps[j * _STEP + Step.CYCLE]
-    return cycle + yardstick(a, sight, j, second, a.free_after[a.uses[t + Touch.KIND]], 0)
+    required = a.free_after[a.uses[t + Touch.KIND] * a.kinds + kind]
+    return cycle + yardstick(a, sight, j, second, required, 0)
 
 
 @compiled

@@ -111,7 +111,7 @@ def meet(a: Arrivals, sight: Sight, second: int, register: int, kind: int, hazar
         if same_guard(a, sight, j, second) and not same_sign(a, sight, j, second):
             continue
         if hazard == WAR:
-            end = read_end(a, sight, j, t, second)
+            end = read_end(a, sight, j, t, second, kind)
         else:
             end = result_end(a, sight, j, t, second, kind, hazard)
         if end > at:
@@ -168,7 +168,7 @@ def set_off(a: Arrivals, sight: Sight, j: int) -> None:
             pending[register * _SLOT] = 0
             pending[(RESOURCES + register) * _SLOT] = 0
     for t in range(a.traits[row + Trait.USES], a.traits[row + _TRAIT + Trait.USES], _TOUCH):
-        until = now + a.free_after[a.uses[t + Touch.KIND]]
+        until = now + a.free_reach[a.uses[t + Touch.KIND]]
         if a.uses[t + Touch.CLOCK] == Clock.FREED:
             until = freed
         if until > now + 1:
@@ -238,7 +238,7 @@ def follow(
         pointer_to(arrivals.traits), pointer_to(arrivals.uses), pointer_to(arrivals.defs), arrivals.kinds,
         pointer_to(arrivals.read_after), pointer_to(arrivals.read_floor),
         pointer_to(arrivals.overwrite_after), pointer_to(arrivals.free_after), pointer_to(arrivals.reach),
-        arrivals.blocks, pointer_to(arrivals.heads), pointer_to(arrivals.totals), pointer_to(arrivals.edges),
+        pointer_to(arrivals.free_reach), arrivals.blocks, pointer_to(arrivals.heads), pointer_to(arrivals.totals), pointer_to(arrivals.edges),
     )  # fmt: skip
     sight = Sight(
         pointer_to(steps), pointer_to(controls), pointer_to(pending), pointer_to(writes),
