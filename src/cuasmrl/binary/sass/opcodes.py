@@ -65,6 +65,7 @@ class Widths(StrEnum):
     MULTIPLY_ADD = "by .WIDE and .HI"
     CONVERT = "by the two type modifiers"
     MEMORY = "data by .64/.128, address by space"
+    MULTIMEM = "data by the packed type, such as F16x8"
     MATRIX_LOAD = "data by the matrix count"
     MATRIX_MOVE = "a pair when bytes come out of nibbles"
     MMA = "by the shape in the mnemonic"
@@ -170,7 +171,7 @@ _DECLARATIONS = [
     *_many("IADD MOV SEL VIADDMNMX IMNMX VIMNMX", Pipe.ALU, widths=Widths.SIZED, keyed_by=("64",)),
     *_many("ISETP FSETP", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED),
     *_many("PLOP3", Pipe.ALU, shape=Shape.PREDICATES_2, widths=Widths.SIZED, reads_apart=True),
-    *_many("FSEL FMNMX FMNMX3 FSET F2FP I2FP I2IP", Pipe.ALU),
+    *_many("FSEL FMNMX FMNMX3 FSET F2FP F2IP I2FP I2IP VHMNMX", Pipe.ALU),
     *_many("R2P", Pipe.ALU, shape=Shape.FIRST, reads_apart=True),
     *_many("VOTE ELECT", Pipe.ALU, shape=Shape.ALL_BUT_LAST, warp_wide=True),
     *_many("CS2R", Pipe.ALU, widths=Widths.SPECIAL_TO_REGISTER, keyed_by=("32",), reads_apart=True),
@@ -204,11 +205,12 @@ _DECLARATIONS = [
     *_engine("STTM", "tmem", widths=Widths.TENSOR_MEMORY),
     *_engine("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", "async", widths=Widths.TENSOR_COPY),
     *_engine("UBLKCP UBLKRED UBLKPF", "async", widths=Widths.BULK_COPY),
+    *_engine("UGETNEXTWORKID", "async"),
     *_engine("SYNCS", "shared", shape=Shape.RESULT, widths=Widths.MBARRIER),
     *_engine("STAS", "shared", widths=Widths.MEMORY),
     # uniform datapath
     *_many("UIADD3 USEL UMOV UVIMNMX UIMNMX", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
-    *_many("ULOP3 USHF ULEA UPRMT USGXT UFLO UPOPC UFADD UFMUL UFFMA UFSEL UI2FP", Pipe.UNIFORM),
+    *_many("ULOP3 USHF ULEA UPRMT UBMSK USGXT UFLO UPOPC UFADD UFMUL UFFMA UFSEL UI2FP", Pipe.UNIFORM),
     *_many("UP2UR", Pipe.UNIFORM, reads_apart=True),
     *_many("UI2F UF2I", Pipe.UNIFORM, widths=Widths.CONVERT),
     *_many("UIMAD", Pipe.UNIFORM, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
@@ -233,6 +235,7 @@ _DECLARATIONS = [
     *_load("LDG", "global", Space.GLOBAL),
     *_load("LD", "global", Space.GENERIC),
     *_load("LDL", "global", Space.LOCAL),
+    *_load("LDGMC", "global", Space.GLOBAL, widths=Widths.MULTIMEM),
     *_load("LDS", "shared", Space.SHARED),
     *_load("LDSM", "shared", Space.SHARED, widths=Widths.MATRIX_LOAD),
     *_load("ATOMG", "global", Space.GLOBAL, writes=Space.GLOBAL),

@@ -113,6 +113,15 @@ def _memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinatio
     return widths
 
 
+def _multimem(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
+    """A reduction over the copies of an address, of one number or of several packed ones."""
+    packed = [m for modifier in modifiers if (m := re.fullmatch(r"(B?F\d+|[USB]\d+)(?:x(\d+))?", modifier))]
+    if len(packed) != 1:
+        raise UnknownFormError(f"{opcode.name} is not known to reduce .{'.'.join(modifiers)}")
+    bits = int(re.sub(r"\D", "", packed[0][1])) * int(packed[0][2] or 1)
+    return _registers(operands, max(1, bits // 32))
+
+
 def _matrix_load(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     """As many registers as matrices; a 16x16 matrix fills two."""
     shapes = [m for m in modifiers if re.fullmatch(r"MT?\d+", m)]
@@ -242,6 +251,7 @@ _RULES: dict[Widths, Rule] = {
     Widths.MULTIPLY_ADD: _multiply_add,
     Widths.CONVERT: _convert,
     Widths.MEMORY: _memory,
+    Widths.MULTIMEM: _multimem,
     Widths.MATRIX_LOAD: _matrix_load,
     Widths.MATRIX_MOVE: _matrix_move,
     Widths.MMA: _mma,

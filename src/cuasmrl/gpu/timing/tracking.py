@@ -238,7 +238,8 @@ def follow(
         pointer_to(arrivals.traits), pointer_to(arrivals.uses), pointer_to(arrivals.defs), arrivals.kinds,
         pointer_to(arrivals.read_after), pointer_to(arrivals.read_floor),
         pointer_to(arrivals.overwrite_after), pointer_to(arrivals.free_after), pointer_to(arrivals.reach),
-        pointer_to(arrivals.free_reach), arrivals.blocks, pointer_to(arrivals.heads), pointer_to(arrivals.totals), pointer_to(arrivals.edges),
+        pointer_to(arrivals.free_reach), arrivals.blocks, pointer_to(arrivals.heads),
+        pointer_to(arrivals.totals), pointer_to(arrivals.edges),
     )  # fmt: skip
     sight = Sight(
         pointer_to(steps), pointer_to(controls), pointer_to(pending), pointer_to(writes),
