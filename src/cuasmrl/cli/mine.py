@@ -8,12 +8,22 @@ from typing import Annotated
 
 import typer
 
-from cuasmrl.cli.console import Json, console, print_json, progress
+from cuasmrl.cli.console import Json, console, print_json, problems, progress
 
 
 def mine(
-    directory: Annotated[Path, typer.Argument(help="Searched for *.cubin.", show_default=False)],
+    directory: Annotated[
+        Path,
+        typer.Argument(help="Searched for cubins, fat binaries, objects and libraries.", show_default=False),
+    ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the table there.")] = None,
+    summary: Annotated[
+        bool,
+        typer.Option(
+            "--summary",
+            help="Only distances with five witnesses, each with the folder of a library as its source.",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes.", min=1)] = 2,
     as_json: Json = False,
 ) -> None:
@@ -27,18 +37,24 @@ def mine(
 
     with progress("mining", as_json or output is None) as advance:
         mined = mining.mine(directory, jobs, advance)
+    rows = mined.summary if summary else mined.rows
     if as_json:
-        print_json([dataclasses.asdict(row) for row in mined.rows])
+        print_json({
+            "rows": [dataclasses.asdict(row) for row in rows], "cubins": mined.cubins,
+            "instructions": mined.instructions, "skipped": [str(one) for one in mined.skipped],
+        })  # fmt: skip
         return
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([getattr(row, column) for column in COLUMNS] for row in mined.rows)
+    writer.writerows([getattr(row, column) for column in COLUMNS] for row in rows)
     if output is None:
         console.out(text.getvalue(), end="")
         return
     write_text(output, text.getvalue())
     console.print(
-        f"{len(mined.rows)} rows from {mined.instructions} instructions of {mined.cubins} cubins in {output}",
+        f"{len(rows)} rows from {mined.instructions} instructions of {mined.cubins} cubins in {output}",
         markup=False,
     )
+    for one in mined.skipped:
+        problems.print(f"skipped {one}", markup=False)

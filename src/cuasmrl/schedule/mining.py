@@ -7,14 +7,14 @@ pair, whose dependence the compiler knew to be dead, must not set the rule for e
 """
 
 import multiprocessing
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.cubin.images import Image, Skipped, images_below
 from cuasmrl.binary.sass import (
     ANY,
     Access,
@@ -34,6 +34,8 @@ from cuasmrl.schedule.scoreboards import is_read_late
 HORIZON = 64
 """Pairs farther apart than this say nothing about a minimum."""
 SUPPORT = 3
+WITNESSES = 5
+"""At one distance, in code of others, before it counts."""
 
 Key = tuple[int, Hazard, str, str, str, str, str]
 
@@ -53,6 +55,18 @@ class Evidence:
         self.counts += other.counts
         self.places = other.places | self.places
 
+    def summary(self, key: Key) -> Row | None:
+        """The smallest distance with several witnesses of its own; None if no distance has as many.
+
+        Of the witnesses no more is kept than the folder of one of them: the name of a library.
+        """
+        often = [distance for distance, count in self.counts.items() if count >= WITNESSES]
+        if not often:
+            return None
+        least = min(often)
+        library = self.places[least].partition("/")[0]
+        return Row(*key, least, min(self.counts), self.counts.total(), self.counts[least], library)
+
     def row(self, key: Key) -> Row:
         supported, distance = 0, 0
         for distance in sorted(self.counts):
@@ -66,38 +80,79 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Mined:
-    rows: tuple[Row, ...]
+    evidence: Mapping[Key, Evidence]
     cubins: int
     instructions: int
+    skipped: tuple[Skipped, ...]
+    """What could not be read."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(self.evidence[key].row(key) for key in sorted(self.evidence))
+
+    @property
+    def summary(self) -> tuple[Row, ...]:
+        """Distances and counts only, for libraries whose code is not ours to show."""
+        found = (self.evidence[key].summary(key) for key in sorted(self.evidence))
+        return tuple(row for row in found if row is not None)
 
 
 def mine(directory: str | Path, jobs: int = 2, progress: Callable[[int, int], None] | None = None) -> Mined:
-    """Mine every cubin below a directory; the result does not depend on the number of jobs."""
-    root = Path(directory)
-    files = sorted(root.rglob("*.cubin"))
-    if not files:
-        raise CuasmrlError(
-            f"no *.cubin below {directory}; build some with cuasmrl workloads --build {directory}"
-        )
+    """Mine all cubins below a directory, those inside fat binaries and libraries too.
+
+    The result does not depend on the number of jobs. A cubin counts whole or, if unreadable, not at all.
+    """
+    root, skipped = Path(directory), list[Skipped]()
     evidence: dict[Key, Evidence] = defaultdict(Evidence)
-    instructions = 0
+    cubins = instructions = 0
+    paths = sorted((path for path in root.rglob("*") if path.is_file()), key=lambda path: path.as_posix())
+    number = {path: n for n, path in enumerate(paths, 1)}
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for done, (count, found) in enumerate(pool.map(partial(_mine_file, root), files), 1):
-            instructions += count
-            for key, part in found.items():
+        for image, result in _map(pool, images_below(root, skip=skipped.append), jobs, root):
+            if isinstance(result, str):
+                skipped.append(Skipped(image.source, result))
+                continue
+            cubins, instructions = cubins + 1, instructions + result[0]
+            for key, part in result[1].items():
                 evidence[key].merge(part)
             if progress:
-                progress(done, len(files))
-    rows = tuple(evidence[key].row(key) for key in sorted(evidence))
-    return Mined(rows, len(files), instructions)
+                progress(number[image.source], len(paths))
+    if not cubins:
+        why = f" ({skipped[0]})" if skipped else ""
+        raise CuasmrlError(
+            f"no cubin that can be read below {directory}{why}; build some with cuasmrl workloads --build DIR"
+        )
+    return Mined(evidence, cubins, instructions, tuple(skipped))
 
 
-def _mine_file(root: Path, path: Path) -> tuple[int, dict[Key, Evidence]]:
+_Part = tuple[int, dict[Key, "Evidence"]]
+
+
+def _map(
+    pool: Executor, found: Iterable[Image], jobs: int, root: Path
+) -> Iterator[tuple[Image, _Part | str]]:
+    """Results in the order of the images, of which only a few are held at a time."""
+    running: deque[tuple[Image, Future[_Part | str]]] = deque()
+    for image in found:
+        place = image.source.relative_to(root).with_suffix("").as_posix()
+        label = place if image.source.suffix == ".cubin" else f"{place}:{image.name}"
+        running.append((image, pool.submit(_mine_image, image.data, label)))
+        if len(running) > 4 * jobs:
+            first, future = running.popleft()
+            yield first, future.result()
+    for image, future in running:
+        yield image, future.result()
+
+
+def _mine_image(data: bytes, label: str) -> _Part | str:
+    """Instructions and evidence of a cubin, or why there is none."""
     evidence: dict[Key, Evidence] = defaultdict(Evidence)
-    listings = disassemble(Cubin.load(path))
-    place = path.relative_to(root).with_suffix("").as_posix()
+    try:
+        listings = disassemble(Cubin.parse(data, label))
+    except CuasmrlError as error:
+        return str(error)
     for name, listing in listings.items():
-        mine_listing(listing, place if len(listings) == 1 else f"{place}:{name}", evidence)
+        mine_listing(listing, label if len(listings) == 1 else f"{label}:{name}", evidence)
     return sum(len(listing.instructions) for listing in listings.values()), dict(evidence)
 
 

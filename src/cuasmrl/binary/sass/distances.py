@@ -10,7 +10,7 @@ Where nothing was seen, the answer is None: then nothing may come closer than pt
 import csv
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import lru_cache
 from importlib import resources
@@ -56,9 +56,17 @@ class Row:
     supporting: int
     """Pairs at or below `distance`."""
     witness: str
-    """One pair at `distance`."""
+    """One pair at `distance`; of libraries, their names and versions."""
+
+    @property
+    def key(self) -> tuple[int, str, str, str, str, str, str]:
+        return (
+            self.arch, self.hazard, self.file, self.producer, self.producer_role, self.consumer,
+            self.consumer_role,
+        )  # fmt: skip
 
 
+_DATA = resources.files("cuasmrl.binary.sass") / "data"
 COLUMNS = tuple(field.name for field in fields(Row))
 ANY = "*"
 """Consumer of a row that holds whoever comes next: the cause lies in the producer alone."""
@@ -250,10 +258,30 @@ def read_rows(lines: Iterable[str], source: str) -> list[Row]:
     return rows
 
 
+def joined(own: Iterable[Row], vendors: Iterable[Row]) -> list[Row]:
+    """Two tables in one. Of two rows for the same pair the larger distance counts, never less than vendors'.
+
+    Where we have few witnesses and vendors many, ours are mostly accident, and theirs count alone.
+    """
+    found = {row.key: row for row in own}
+    for theirs in vendors:
+        ours = found.setdefault(theirs.key, theirs)
+        if ours is not theirs:
+            few = ours.pairs < _ENOUGH_PAIRS <= theirs.pairs
+            chosen = theirs if few or theirs.distance >= ours.distance else ours
+            smallest = min(ours.smallest, theirs.smallest)
+            found[theirs.key] = replace(chosen, smallest=smallest, pairs=ours.pairs + theirs.pairs)
+    return [found[key] for key in sorted(found)]
+
+
 @lru_cache
 def _shipped() -> tuple[Row, ...]:
-    table = resources.files("cuasmrl.binary.sass") / "data" / "distances.csv"
-    return tuple(read_rows(table.read_text(encoding="utf-8").splitlines(), "the shipped distance table"))
+    """From our own kernels, and from libraries that users run."""
+    own, vendors = (
+        read_rows((_DATA / name).read_text(encoding="utf-8").splitlines(), f"the shipped {name}")
+        for name in ("distances.csv", "vendor.csv")
+    )
+    return tuple(joined(own, vendors))
 
 
 @lru_cache
