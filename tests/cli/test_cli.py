@@ -119,7 +119,7 @@ def test_workloads_builds(tmp_path: Path) -> None:
         (("disasm", "missing.cubin"), "cannot read missing.cubin"),
         (("lint", __file__), "is not an ELF file"),
         (("workloads", "--name", "softmx"), "did you mean softmax"),
-        (("mine", "no-such-directory"), "no *.cubin below"),
+        (("mine", "no-such-directory"), "no-such-directory is not a directory"),
         (("emulate", "softmax", "--set", "Q=3"), "softmax is sized by M, N"),
         (("emulate", "softmax", "--blocks", "a-b"), "write for example 0-3,17"),
         (("emulate", "softmax", "--set", "M=2", "--blocks", "7"), "numbered 0 to 1"),

@@ -1,7 +1,10 @@
 """Mining: hand-computed distances, what is left out, and the shipped table against known facts."""
 
+import re
+import subprocess
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,10 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Distances, Hazard, disassemble_kernel, distances
 from cuasmrl.binary.sass.distances import COLUMNS, Row, read_rows
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.schedule.mining import SUPPORT, Evidence, Key, mine, mine_listing
+from cuasmrl.schedule.mining import SUPPORT, WITNESSES, Evidence, Key, below, mine, mine_listing
+from cuasmrl.workloads.cuda_compiler import find_nvcc
 from tests.assembly import listing
+from tests.conftest import CompileCuda
 
 
 def mined(text: str, arch: int = 90) -> dict[tuple[str, str, str], Row]:
@@ -72,7 +77,7 @@ def test_the_gap_between_raising_and_waiting() -> None:
 
 
 def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CuasmrlError, match="no \\*.cubin"):
+    with pytest.raises(CuasmrlError, match="no cubin that can be read below"):
         mine(tmp_path)
 
 
@@ -100,6 +105,31 @@ def test_the_shipped_table_knows(row: tuple[int, Hazard, str, str, str, str, str
 def shipped() -> list[Row]:
     path = Path(__file__).parents[2] / "src/cuasmrl/binary/sass/data/distances.csv"
     return read_rows(path.read_text().splitlines(), str(path))
+
+
+def vendors() -> list[Row]:
+    path = Path(__file__).parents[2] / "src/cuasmrl/binary/sass/data/vendor.csv"
+    return read_rows(path.read_text().splitlines(), str(path))
+
+
+def test_no_answer_is_below_what_vendors_show() -> None:
+    rows = vendors()
+    assert len(rows) > 5000
+    assert {row.arch for row in rows} == {75, 80, 86, 89, 90, 100, 120}
+    assert all(row.supporting >= WITNESSES for row in rows)
+    assert below(rows) == []
+    # And it would be seen.
+    votes = next(row for row in rows if (row.producer, row.consumer) == ("ISETP", "VOTE"))
+    assert (
+        below([replace(votes, distance=votes.distance + 1)])
+        == [(replace(votes, distance=votes.distance + 1), votes.distance)]
+        or votes.pairs < 20
+    )
+
+
+def test_vendor_rows_name_libraries_and_nothing_of_their_code() -> None:
+    for row in vendors():
+        assert re.fullmatch(r"[\w.]+-[\w.]+", row.witness), row.witness
 
 
 def test_every_shipped_row_names_its_evidence() -> None:
@@ -139,6 +169,24 @@ def test_an_unseen_chip_gets_no_answers() -> None:
         "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  FADD R2, R1, R9", 103
     ).instructions
     assert distances(103).required(Hazard.RAW, code[0], code[1], 1) is None
+
+
+def test_a_fat_binary_is_mined_as_its_cubins_are(
+    tmp_path: Path, built: Callable[[str, str, int], Cubin], compile_cuda: CompileCuda
+) -> None:
+    source = "__global__ void twice(float *x) { x[threadIdx.x] = 2 * x[threadIdx.x] + 1; }"
+    alone, inside = tmp_path / "alone", tmp_path / "inside"
+    for folder in (alone, inside):
+        folder.mkdir()
+    (alone / "k.cubin").write_bytes(compile_cuda(source, "sm_80"))
+    command = [str(find_nvcc()), "-fatbin", "-arch=sm_80", "-o", str(inside / "k.fatbin"), "-x", "cu", "-"]
+    subprocess.run(command, input=source, text=True, check=True, capture_output=True)
+    (inside / "notes.txt").write_text("no device code")
+    (inside / "broken.cubin").write_bytes(b"\x7fELF and no more")
+    plain, fat = mine(alone), mine(inside)
+    assert {row.key: row.distance for row in plain.rows} == {row.key: row.distance for row in fat.rows}
+    assert (fat.cubins, len(fat.skipped)) == (1, 1)
+    assert "broken.cubin" in str(fat.skipped[0])
 
 
 def test_mining_a_directory_gives_the_same_rows_as_the_listing(

@@ -212,7 +212,7 @@ def _same_queue(first: Instruction, second: Instruction) -> bool:
 
 def _returns_in_order(first: Instruction, second: Instruction) -> bool:
     """Is the first result written before the second? So it is in some queues only."""
-    in_order = first.declaration is not None and first.declaration.returns_in_order
+    in_order = first.declaration is not None and first.declaration.returns_in_order(first.arch)
     return in_order and _same_queue(first, second)
 
 

@@ -156,6 +156,51 @@ def results(
     _show(lambda advance: measure(names, effort, advance, keep), results_table, as_json)
 
 
+@app.command()
+def vendor(
+    directory: Annotated[
+        Path, typer.Argument(help="With wheels in its folder `wheels`.", show_default=False)
+    ],
+    wheel: Annotated[
+        list[str] | None, typer.Option("--wheel", help="Only these; repeat for several.")
+    ] = None,
+    arch: Annotated[
+        list[int] | None, typer.Option("--arch", help="Only these chips, e.g. 80; repeat for several.")
+    ] = None,
+    instructions: Annotated[
+        int, typer.Option("--instructions", help="Of each wheel and chip, by whole kernels.", min=1)
+    ] = 12_000,
+    largest: Annotated[
+        int | None, typer.Option("--largest", help="Leave out kernels with more instructions.", min=1)
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="Processor time after which a kernel is slow.", min=1)
+    ] = 60,
+    seed: Annotated[int, typer.Option("--seed", help="Of sample and schedules.")] = 0,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="Rows go to this file; those in it are not made again."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes.", min=1)] = 2,
+    as_json: Json = False,
+) -> None:
+    """Kernels of public wheels: written unchanged, checked, linted, rescheduled at random."""
+    from cuasmrl import workloads
+    from cuasmrl.bench.vendor.campaign import Effort, campaign
+    from cuasmrl.bench.vendor.examination import Depth
+    from cuasmrl.bench.vendor.table import findings, vendor_table
+
+    effort = Effort(instructions, largest, Depth(seconds=seconds), seed)
+    with progress("examining", as_json) as advance:
+        rows = campaign(directory, effort, advance, wheel, arch or workloads.ARCHS, keep, jobs)
+    if as_json:
+        print_json([row.as_dict() for row in rows])
+        return
+    console.print(vendor_table(rows))
+    for line in findings(rows):
+        console.print(line, markup=False)
+
+
 def _show(
     measure: Callable[[Callable[[int, int], None]], list[Any]],
     tabulate: Callable[[list[Any]], Table],

@@ -1,14 +1,19 @@
 """The command that learns issue distances."""
 
+from __future__ import annotations
+
 import csv
 import dataclasses
 import io
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cuasmrl.cli.console import Json, console, print_json, problems, progress
+
+if TYPE_CHECKING:
+    from cuasmrl.schedule.mining import Mined
 
 
 def mine(
@@ -24,6 +29,14 @@ def mine(
             help="Only distances with five witnesses, each with the folder of a library as its source.",
         ),
     ] = False,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="List the pairs for which the shipped table answers less than this code shows five times; "
+            "status 1 if there are any.",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes.", min=1)] = 2,
     as_json: Json = False,
 ) -> None:
@@ -37,6 +50,9 @@ def mine(
 
     with progress("mining", as_json or output is None) as advance:
         mined = mining.mine(directory, jobs, advance)
+    if compare:
+        _compare(mined, as_json)
+        return
     rows = mined.summary if summary else mined.rows
     if as_json:
         print_json({
@@ -58,3 +74,29 @@ def mine(
     )
     for one in mined.skipped:
         problems.print(f"skipped {one}", markup=False)
+
+
+def _compare(mined: Mined, as_json: bool) -> None:
+    from cuasmrl.schedule.mining import below
+
+    found = below(mined.summary)
+    if as_json:
+        print_json({
+            "compared": len(mined.summary), "cubins": mined.cubins, "instructions": mined.instructions,
+            "below": [{**dataclasses.asdict(row), "answer": answer} for row, answer in found],
+        })  # fmt: skip
+    else:
+        for row, answer in found:
+            consumer = f"{row.consumer} {row.consumer_role}".rstrip()
+            console.print(
+                f"sm_{row.arch} {row.hazard} {row.file} {row.producer} {row.producer_role} > {consumer}: "
+                f"the table says {answer}, seen {row.supporting} times at {row.distance} ({row.witness})",
+                markup=False,
+            )
+        console.print(
+            f"{len(mined.summary)} pairs in {mined.instructions} instructions of {mined.cubins} cubins; "
+            f"the table answers less for {len(found)}",
+            markup=False,
+        )
+    if found:
+        raise typer.Exit(1)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cuasmrl.binary.cubin import WORD_BYTES, Kernel
-from cuasmrl.binary.sass import File, Instruction, Kind, Listing
+from cuasmrl.binary.sass import File, Instruction, Kind, Listing, file_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +84,25 @@ def _may_jump(instruction: Instruction) -> bool:
 
 
 def _reconvergence(instructions: tuple[Instruction, ...], last: Instruction) -> list[int]:
-    """Lanes that wait at a BSYNC go on where their BSSY said, which compilers place right behind it."""
+    """Lanes that wait at a BSYNC go on where their BSSY said, which compilers place right behind it.
+
+    In a kernel with calls it is not plain which BSSY was theirs, and with barriers moved about (BMOV) not even
+    which barrier: then every one that may be.
+    """
     barriers = {access.register for access in last.uses}
+    moved = any(_moves_barrier(i) for i in instructions)
     targets = {
         i.target // WORD_BYTES
         for i in instructions
-        if i.opcode == "BSSY" and i.target is not None and barriers & {d.register for d in i.defs}
+        if i.opcode == "BSSY" and i.target is not None and (moved or barriers & {d.register for d in i.defs})
     }
     following = last.index + 1
-    return [following] if following in targets else [following, *targets]
+    plain = not moved and not any(i.opcode == "CALL" for i in instructions)
+    return [following] if plain and following in targets else [following, *targets]
+
+
+def _moves_barrier(instruction: Instruction) -> bool:
+    return instruction.opcode == "BMOV" and any(file_of(d.register) is File.B for d in instruction.defs)
 
 
 def _may_fall_through(instruction: Instruction) -> bool:

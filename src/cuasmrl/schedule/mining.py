@@ -24,6 +24,7 @@ from cuasmrl.binary.sass import (
     Order,
     Row,
     disassemble,
+    distances,
     file_of,
     overwriter_class,
 )
@@ -76,6 +77,20 @@ class Evidence:
         return Row(
             *key, distance, min(self.counts), sum(self.counts.values()), supported, self.places[distance]
         )
+
+
+def below(rows: Iterable[Row]) -> list[tuple[Row, int]]:
+    """Rows of a summary for which the shipped table answers less than compilers leave, with its answer."""
+    found = []
+    for row in rows:
+        table = distances(row.arch)
+        answer = table.answer(
+            row.hazard, row.file, row.producer, row.producer_role, row.consumer, row.consumer_role
+        )
+        apart = row.hazard is Hazard.SPACING and table.is_no_queue(row.producer)
+        if answer is not None and answer < row.distance and not apart:
+            found.append((row, answer))
+    return found
 
 
 @dataclass(frozen=True)

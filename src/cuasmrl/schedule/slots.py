@@ -155,7 +155,7 @@ def _signs(block: Block, traffic: Traffic, originals: Originals) -> Int:
         row[Sign.IS_MEMORY] = declaration is not None and declaration.pipe is Pipe.MEMORY
         row[Sign.IS_CONDITIONAL] = starter.is_conditional
         row[Sign.IS_LEFT] = operation.is_left
-        row[Sign.RETURNS_IN_ORDER] = declaration is not None and declaration.returns_in_order
+        row[Sign.RETURNS_IN_ORDER] = declaration is not None and declaration.returns_in_order(starter.arch)
     return signs
 
 

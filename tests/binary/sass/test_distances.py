@@ -3,6 +3,7 @@
 import pytest
 
 from cuasmrl.binary.sass import Distances, Hazard, Instruction, Row
+from cuasmrl.binary.sass.distances import joined
 from tests.assembly import listing
 
 MANY, FEW = 100, 4
@@ -128,3 +129,13 @@ def test_a_rare_release_is_at_least_the_widest_known() -> None:
     assert table.release(instruction("DMUL R4, R2, R2")) == 3
     assert table.release(instruction("LDG.E R1, desc[UR4][R2.64]")) == 2
     assert table.release(instruction("LDS R1, [R2]")) == 3
+
+
+def test_two_tables_are_joined_on_the_careful_side() -> None:
+    ours, theirs = [row("FMUL", 4, MANY)], [row("FMUL", 5, MANY), row("FFMA", 6, MANY)]
+    assert [(r.consumer, r.distance, r.pairs) for r in joined(ours, theirs)] == [
+        ("FFMA", 6, MANY), ("FMUL", 5, 2 * MANY)
+    ]  # fmt: skip
+    assert joined([row("FMUL", 6, MANY)], [row("FMUL", 5, MANY)])[0].distance == 6
+    assert joined([row("FMUL", 25, FEW)], [row("FMUL", 5, MANY)])[0].distance == 5, "ours are an accident"
+    assert joined([row("FMUL", 4, FEW)], [row("FMUL", 5, FEW)])[0].distance == 5

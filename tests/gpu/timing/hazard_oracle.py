@@ -191,7 +191,7 @@ def _share_queue(first: Instruction, second: Instruction, hazard: Hazard) -> boo
         return False
     if hazard is Hazard.WAR:
         return one.queue == other.queue or one.pipe is other.pipe is Pipe.MEMORY
-    return one.queue == other.queue and one.returns_in_order
+    return one.queue == other.queue and one.returns_in_order(first.arch)
 
 
 def _spokesmen(schedule: Schedule, stretch: Stretch, k: int, j: int, hazard: Hazard) -> Iterator[Event]:

@@ -152,19 +152,49 @@ class Distances:
         consumer_role: str = DATA,
     ) -> int | None:
         """Cycles that `consumer` must issue after `producer`, or None where ptxas gave no evidence."""
-        file, first = file_of(register), producer.timing_key
         if hazard is Hazard.WAR:
-            late = overwriter_class(consumer)
-            relatives = [self._group.get((hazard, file, late))]
-            if late != LATE:
-                relatives.append(self._group.get((hazard, file, first, producer_role)))
-            return self._careful((hazard, file, first, producer_role, late, ""), relatives)
-        second = consumer.timing_key
-        group = self._group.get((hazard, file, first, producer_role, _class(second), consumer_role))
-        if group is None:
-            # What every reader can read may also be overwritten.
-            group = self._slowest.get((file, first), _CEILING[file] if file is File.B else None)
-        return self._careful((hazard, file, first, producer_role, second, consumer_role), [group])
+            second, consumer_role = overwriter_class(consumer), ""
+        else:
+            second = consumer.timing_key
+        file = file_of(register)
+        return self.answer(hazard, file, producer.timing_key, producer_role, second, consumer_role)
+
+    def answer(
+        self, hazard: Hazard, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
+    ) -> int | None:
+        """The same by the names that a row has."""
+        key = (hazard, file, producer, producer_role, consumer, consumer_role)
+        match hazard:
+            case Hazard.RAW | Hazard.WAW:
+                relatives = [self._relative(*key)]
+            case Hazard.WAR:
+                relatives = [self._group.get((hazard, file, consumer))]
+                if consumer != LATE:
+                    relatives.append(self._group.get((hazard, file, producer, producer_role)))
+            case Hazard.SPACING:
+                if self.is_no_queue(producer):
+                    return 1
+                relatives = [self._group.get((hazard, _pipe(producer)))]
+            case Hazard.RELEASE:
+                relatives = [self._group.get((hazard,))]
+            case _:
+                relatives = []
+        return self._careful(key, relatives)
+
+    @staticmethod
+    def is_no_queue(timing_key: str) -> bool:
+        """Branches, and engines beside the warp, are no pipes that instructions queue up in."""
+        return _pipe(timing_key) in (Pipe.BRANCH, Pipe.ASYNC)
+
+    def _relative(
+        self, hazard: str, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
+    ) -> int | None:
+        """What consumers of the same class need, or the slowest reader of the producer."""
+        group = self._group.get((hazard, file, producer, producer_role, _class(consumer), consumer_role))
+        if group is not None:
+            return group
+        # What every reader can read may also be overwritten.
+        return self._slowest.get((file, producer), _CEILING[File.B] if file == File.B else None)
 
     def _careful(self, key: _Key, relatives: Iterable[int | None]) -> int | None:
         """An exact row with many witnesses, else the largest of it and its relatives, if there are any."""
@@ -188,26 +218,19 @@ class Distances:
         return self._floor[file, _pipe(producer.timing_key), kind]
 
     def spacing(self, first: Instruction) -> int | None:
-        """Cycles from an instruction to the next one in its pipe, dependent or not.
-
-        Branches, and engines beside the warp, are no pipes that instructions queue up in.
-        """
-        pipe = _pipe(first.timing_key)
-        if pipe in (Pipe.BRANCH, Pipe.ASYNC):
-            return 1
-        return self._careful(
-            (Hazard.SPACING, "", first.timing_key, "", ANY, ""), [self._group.get((Hazard.SPACING, pipe))]
-        )
+        """Cycles from an instruction to the next one in its pipe, dependent or not."""
+        return self._of(Hazard.SPACING, first)
 
     def minimum_stall(self, instruction: Instruction) -> int | None:
         """The smallest stall count ptxas gives this opcode; None where that was rarely seen."""
-        return self._careful((Hazard.STALL, "", instruction.timing_key, "", ANY, ""), [])
+        return self._of(Hazard.STALL, instruction)
 
     def release(self, setter: Instruction) -> int | None:
         """Cycles from raising a scoreboard to the first instruction that waits for it."""
-        return self._careful(
-            (Hazard.RELEASE, "", setter.timing_key, "", ANY, ""), [self._group.get((Hazard.RELEASE,))]
-        )
+        return self._of(Hazard.RELEASE, setter)
+
+    def _of(self, hazard: Hazard, instruction: Instruction) -> int | None:
+        return self.answer(hazard, "", instruction.timing_key, "", ANY, "")
 
 
 def _kind(role: str) -> str:

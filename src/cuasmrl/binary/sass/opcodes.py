@@ -115,13 +115,12 @@ class Opcode:
     def is_variable(self, arch: int) -> bool:
         return arch in self.variable
 
-    @property
-    def returns_in_order(self) -> bool:
-        """Do results of its queue come back in the order of issue?
+    def returns_in_order(self, arch: int) -> bool:
+        """Do results of its queue come back in the order of issue on this chip?
 
         Only where compilers leave out scoreboards because of it; a load from global memory has its own.
         """
-        return self.queue in _IN_ORDER
+        return arch in _IN_ORDER.get(self.queue, NO_ARCHS)
 
     @property
     def reader_class(self) -> str:
@@ -129,8 +128,10 @@ class Opcode:
         return self.name if self.reads_apart or self.warp_wide else self.pipe
 
 
-_IN_ORDER = frozenset(("shared", "xu", "fp64", "tensor"))
 _UNTIL_89 = frozenset((75, 80, 86, 87, 88, 89))
+_IN_ORDER = {"shared": ALL_ARCHS, "xu": ALL_ARCHS, "fp64": ALL_ARCHS, "tensor": ALL_ARCHS,
+             "uniform special": ALL_ARCHS - _UNTIL_89}  # fmt: skip
+"""Queues whose results come back in the order of issue, with the chips that compilers show it on."""
 _SM_10X = frozenset((100, 103, 110))
 _DOUBLES = ALL_ARCHS - {90}
 
@@ -210,7 +211,7 @@ _DECLARATIONS = [
     *_engine("STAS", "shared", widths=Widths.MEMORY),
     # uniform datapath
     *_many("UIADD3 USEL UMOV UVIMNMX UIMNMX", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
-    *_many("ULOP3 USHF ULEA UPRMT UBMSK USGXT UFLO UPOPC UFADD UFMUL UFFMA UFSEL UI2FP", Pipe.UNIFORM),
+    *_many("ULOP3 USHF ULEA UPRMT UBMSK UBREV USGXT UFLO UPOPC UFADD UFMUL UFFMA UFSEL UI2FP", Pipe.UNIFORM),
     *_many("UP2UR", Pipe.UNIFORM, reads_apart=True),
     *_many("UI2F UF2I", Pipe.UNIFORM, widths=Widths.CONVERT),
     *_many("UIMAD", Pipe.UNIFORM, widths=Widths.MULTIPLY_ADD, keyed_by=("WIDE", "HI")),
@@ -222,7 +223,8 @@ _DECLARATIONS = [
     *_many("R2UR", Pipe.UNIFORM, variable=_UNTIL_89, queue="xu", warp_wide=True),
     *_many("CREDUX", Pipe.UNIFORM, warp_wide=True),
     # reads of special registers, constants, other lanes
-    *_announced("S2R S2UR", Pipe.MEMORY, "special", reads_apart=True),
+    *_announced("S2R", Pipe.MEMORY, "special", reads_apart=True),
+    *_announced("S2UR", Pipe.MEMORY, "uniform special", reads_apart=True),
     *_announced("LDC", Pipe.MEMORY, "constant", widths=Widths.MEMORY),
     *_announced("LDCU", Pipe.MEMORY, "uniform constant", widths=Widths.MEMORY),
     *_announced("SHFL", Pipe.MEMORY, "shared", warp_wide=True),

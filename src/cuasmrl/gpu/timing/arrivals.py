@@ -244,7 +244,7 @@ def _traits(code: tuple[Instruction, ...]) -> Int:
         # A synchronisation does not go through the queue whose name it bears.
         if i.declaration is not None and i.is_variable and i.order is not Order.SYNC:
             row[Trait.QUEUE] = queues.setdefault(i.declaration.queue, len(queues))
-            row[Trait.RETURNS] = bool(i.defs) and i.declaration.returns_in_order
+            row[Trait.RETURNS] = bool(i.defs) and i.declaration.returns_in_order(i.arch)
             row[Trait.MEMORY] = i.declaration.pipe is Pipe.MEMORY
     return traits
 
