@@ -21,6 +21,9 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 RECIPES = ROOT / "CONTRIBUTING.md"
 COPIED = ("src", "tests", "docs", "examples", "pyproject.toml", "README.md")
 
+ADDED = ("Add an opcode",)
+"""Recipes whose example is part of cuasmrl."""
+
 _BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"(?<![A-Za-z_])[0-9a-f]*[0-9][0-9a-fx,.]*")
 _ENDED = "-- ended with status"
@@ -74,6 +77,33 @@ def edited(text: str, diff: str) -> str:
     new = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
     assert text.count(old) == 1, f"stands there {text.count(old)} times:\n{old}"
     return text.replace(old, new)
+
+
+def undone(diff: str) -> str:
+    return "".join(
+        {"+": "-", "-": "+"}.get(line[:1], line[:1]) + line[1:] + "\n" for line in diff.splitlines()
+    )
+
+
+def take_out(page: list[Block], root: Path) -> None:
+    """An example that is part of cuasmrl goes, so that it can be added."""
+    for block in reversed(page):
+        if block.language == "diff":
+            path = root / block.name
+            path.write_text(edited(path.read_text(), undone(block.text)))
+
+
+def copy_of_the_tree(name: str, folder: Path) -> Path:
+    """As it was before the example of a recipe."""
+    for part in COPIED:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            folder.mkdir(exist_ok=True)
+            shutil.copy(ROOT / part, folder / part)
+    if name in ADDED:
+        take_out(blocks(recipes()[name]), folder)
+    return folder
 
 
 def versions(page: list[Block], root: Path) -> Iterator[tuple[Block, str]]:
@@ -160,21 +190,15 @@ def test_the_tutorial(tmp_path: Path, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("name", recipes())
-def test_the_places_that_a_recipe_changes_are_there(name: str) -> None:
-    changed = [block.name for block, text in versions(blocks(recipes()[name]), ROOT) if text]
-    assert changed
+def test_the_places_that_a_recipe_changes_are_there(name: str, tmp_path: Path) -> None:
+    copy = copy_of_the_tree(name, tmp_path / "copy")
+    assert [block.name for block, text in versions(blocks(recipes()[name]), copy) if text]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", recipes())
 def test_a_recipe(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    copy, scratch = tmp_path / "copy", tmp_path / "scratch"
-    copy.mkdir()
+    copy, scratch = copy_of_the_tree(name, tmp_path / "copy"), tmp_path / "scratch"
     scratch.mkdir()
-    for part in COPIED:
-        if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / part, copy / part)
     outcomes = follow(blocks(recipes()[name]), copy, scratch, {"PYTHONPATH": str(copy / "src")})
     compare(outcomes, RECIPES, request.config.getoption("--renew-golden"))

@@ -41,9 +41,9 @@ def test_the_budget_is_spent_and_the_result_repeats(learns: bool) -> None:
 
 
 def test_the_published_agent_plays_the_published_game() -> None:
-    # A small kernel, because the published network grows with it; swaps lead to few schedules of this one.
+    # A small kernel, because the published network grows with it; swaps lead to few schedules of it, or none.
     first, second = (play(PublishedPPO(), "softmax", 2) for _ in range(2))
-    assert 0 < first.spent <= 2
+    assert first.spent <= 2
     assert first._times == second._times
     certify("softmax", first.best)
 

@@ -23,7 +23,7 @@ from tests.conftest import CompileCuda
 from tests.optimize.playing import Device, asking, device
 
 __all__ = ["device"]
-ASKED: dict[str, Any] = {"agent": "climber", "budget": 60}
+ASKED: dict[str, Any] = {"agent": "climber", "budget": 60, "min_gain": 0.0, "min_faster": 0.5}
 ORIGIN = {"framework": "by hand", "device": "virtual:a100"}
 
 
@@ -79,7 +79,7 @@ def test_a_run_with_several_launches_is_continued(
 ) -> None:
     seen = store.record(cubin, [as_json(launch_record(K=128)), as_json(launch_record())], ORIGIN)
     main, other = map(str, seen.launches)
-    asked = Request(str(seen.cubin), launch=main, other_launches=(other,), agent="climber", budget=20)
+    asked = Request(str(seen.cubin), launch=main, other_launches=(other,), **{**ASKED, "budget": 20})
     found = optimize(asked, tmp_path / "run")
     assert resume(tmp_path / "run").verdict == found.verdict
     Path(other).write_text(Path(other).read_text() + " ")

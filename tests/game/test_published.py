@@ -54,10 +54,9 @@ def test_scoreboards_are_kept_whatever_the_game_does_elsewhere() -> None:
 
 
 def test_control_codes_travel_unchanged() -> None:
-    env = PublishedGame(new_game("gemm_leaky_relu"))
+    env = PublishedGame(new_game("gemm_leaky_relu"), True)
     env.reset()
-    list(random_steps(env, 60))
-    assert env.game.schedule.order != env.game.original.order
+    assert any(env.game.schedule.order != env.game.original.order for _ in random_steps(env, 60))
     for old, new in zip(env.game.original.controls, env.game.schedule.controls, strict=True):
         # Operand-cache flags are worth nothing behind another instruction.
         assert (old.stall, old.waits, old.write_barrier) == (new.stall, new.waits, new.write_barrier)
@@ -82,7 +81,7 @@ def test_stopping_ends_the_episode_for_nothing() -> None:
 
 
 def test_a_spent_budget_truncates_and_leaves_the_board_alone() -> None:
-    env = PublishedGame(new_game("gemm_leaky_relu", budget=4))
+    env = PublishedGame(new_game("gemm_leaky_relu", budget=4), True)
     env.reset()
     *_, last = random_steps(env, 100)
     assert last[3]
@@ -100,9 +99,9 @@ def test_rows_follow_the_order() -> None:
 
 
 def test_games_can_share_a_clock() -> None:
-    clock = new_clock("softmax", 20)
+    clock = new_clock("gemm_leaky_relu", 20)
     envs = gym.vector.SyncVectorEnv([
-        lambda: PublishedGame(new_game("softmax", clock=clock)) for _ in range(2)
+        lambda: PublishedGame(new_game("gemm_leaky_relu", clock=clock), True) for _ in range(2)
     ])  # fmt: skip
     envs.reset(seed=0)
     for _ in range(3):

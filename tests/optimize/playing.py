@@ -62,5 +62,6 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
 
 
 def asking(**changes: object) -> Request:
-    asked = {"source": NAME, "config": CONFIG, "sizes": SIZES, "agent": "climber", "budget": 60, "seed": 0}
+    asked = {"source": NAME, "config": CONFIG, "sizes": SIZES, "agent": "climber", "budget": 60, "seed": 0,
+             "min_gain": 0.0, "min_faster": 0.5}  # fmt: skip
     return Request(**{**asked, **changes})  # type: ignore[arg-type]

@@ -75,7 +75,12 @@ def test_a_cubin_with_a_launch_file(device: Device, tmp_path: Path) -> None:
     launch = workload.launch(built, workload.inputs(SIZES), SIZES)
     save(tmp_path / "k.launch.json", describe(launch, built.kernel))
     asked = Request(
-        str(tmp_path / "k.cubin"), launch=str(tmp_path / "k.launch.json"), agent="climber", budget=60
+        str(tmp_path / "k.cubin"),
+        launch=str(tmp_path / "k.launch.json"),
+        agent="climber",
+        budget=60,
+        min_gain=0.0,
+        min_faster=0.5,
     )
     found = optimize(asked, tmp_path / "run")
     assert found.verdict.accepted, found.verdict.lines()

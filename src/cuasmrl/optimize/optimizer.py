@@ -197,6 +197,8 @@ def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
         budget=request.budget,
         seed=request.seed,
         scoreboards=request.scoreboards,
+        min_faster=request.min_faster,
+        min_gain=request.min_gain,
         versions=versions(subject.compiler),
     )
 

@@ -96,5 +96,7 @@ class Request:
             "budget": run.budget,
             "seed": run.seed,
             "scoreboards": Scoreboards(run.scoreboards),
+            "min_faster": run.min_faster,
+            "min_gain": run.min_gain,
         }
         return Request(**{**asked, **given})

@@ -86,8 +86,8 @@ def _may_jump(instruction: Instruction) -> bool:
 def _reconvergence(instructions: tuple[Instruction, ...], last: Instruction) -> list[int]:
     """Lanes that wait at a BSYNC go on where their BSSY said, which compilers place right behind it.
 
-    In a kernel with calls it is not plain which BSSY was theirs, and with barriers moved about (BMOV) not even
-    which barrier: then every one that may be.
+    In a kernel with calls it is not plain which BSSY was theirs, and with barriers moved about (BMOV) not
+    even which barrier: then every one that may be.
     """
     barriers = {access.register for access in last.uses}
     moved = any(_moves_barrier(i) for i in instructions)

@@ -57,6 +57,7 @@ CASES = [
     (80, "I2F.U64 R2, R4", "R2", "R4-5"),
     (80, "FRND.F64.FLOOR R2, R4", "R2-3", "R4-5"),
     (80, "FCHK P0, R1, R2", "P0", "R1 R2"),
+    (89, "F2IP.S8.F32.NTZ R7, R0, R5, R6", "R7", "R0 R5 R6"),
     # tensor cores
     (80, "HMMA.16816.F32 R4, R8, R12, R16", "R4-7", "R8-11 R12-13 R16-19:accumulator"),
     (80, "HMMA.16816.F16 R4, R8, R12, RZ", "R4-5", "R8-11 R12-13"),

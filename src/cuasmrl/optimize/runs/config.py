@@ -48,6 +48,9 @@ class RunConfig:
     versions: Mapping[str, str]
     scoreboards: str = "kept"
     """Whether moves keep the compiler's: `kept`, or `reassigned`."""
+    min_faster: float = 14 / 16
+    min_gain: float = 0.005
+    """What a modelled gain has to reach; may be asked for anew when a run goes on."""
     format: int = FORMAT
 
     def as_dict(self) -> dict[str, Any]:

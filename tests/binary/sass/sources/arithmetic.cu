@@ -121,6 +121,9 @@ extern "C" __global__ void packing(const int *in, const float *f, const unsigned
     out[t + 32] = r;
     asm volatile("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(r) : "r"(in[t]), "r"(in[t + 1]), "r"(in[t + 3]));
     out[t + 64] = (r > 3 && (in[t + 4] & r) != 0) ? r : -r;
+    int low = __float2int_rn(f[t]), high = __float2int_rn(f[t + 1]);
+    asm volatile("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(high), "r"(low), "r"(in[t + 5]));
+    out[t + 96] = r;
 #if __CUDA_ARCH__ >= 1000
     float x;
     asm volatile("add.rn.f32.f16 %0, %1, %2;" : "=f"(x) : "h"(h[t]), "f"(f[t]));

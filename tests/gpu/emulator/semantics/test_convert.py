@@ -199,11 +199,20 @@ def test_packing_integers() -> None:
     assert execute("I2IP.S16.S32.SAT R1, R2, R3, RZ", R2=-2, R3=-70000).one("R1") == 0xFFFE_8000
 
 
+def test_packing_floats() -> None:
+    after = execute("F2IP.S8.F32.NTZ R1, R2, R3, R4", arch=89, R2=-300.0, R3=2.5, R4=0x1234_5678)
+    assert after.one("R1") == 0x5678_8002
+    assert execute("F2IP.S8.F32.TRUNC.NTZ R1, R2, R3, RZ", arch=89, R2=-1.5, R3=1.5).one("R1") == 0xFF01
+    assert execute("F2IP.U8.F32.NTZ R1, R2, R3, UR6", arch=90, R2=-1.0, R3=300.0, UR6=7).one("R1") == 0x7_00FF
+    assert execute("F2IP.S8.F32.NTZ R1, R2, -R3, RZ", arch=89, R2=nan, R3=inf).one("R1") == 0x0080
+
+
 @pytest.mark.parametrize(
     "text",
     ["F2F.F32 R1, R2", "I2F R1, -R2", "I2F.U8 R1, R2.H1", "I2F R1, R2.B1", "F2I.FOO R1, R2",
      "I2IP.U4.S32.SAT R1, R2, R3, R4",
-     "I2IP.S8.S32 R1, R2, R3, R4"],
+     "I2IP.S8.S32 R1, R2, R3, R4",
+     "F2IP.S8.F32 R1, R2, R3, R4"],
 )  # fmt: skip
 def test_refusals(text: str) -> None:
     with pytest.raises(UnsupportedError):

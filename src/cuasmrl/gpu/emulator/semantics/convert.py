@@ -12,6 +12,7 @@ from cuasmrl.gpu.emulator.semantics.formats import BF16, FP16, half_reader
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.semantics.rounding import (
     Double,
+    Single,
     add_to_odd,
     bfloat,
     direct,
@@ -121,6 +122,22 @@ def pack_integers(form: Form) -> Step:
         return low if bits == 16 else low | c << np.uint32(16)
 
     return form.compute(function, form.integer(0), form.integer(1), form.integer(2))
+
+
+@executes("F2IP")
+def pack_rounded(form: Form) -> Step:
+    """F2I of a and of b, then I2IP of both: ptxas joins the three from sm_89 on."""
+    kind, function = _INTEGERS[form.choose("S8", "U8")], whole(form)
+    if not (form.has("F32") and form.has("NTZ")):
+        raise UnsupportedError("packs in an unknown way")
+
+    def byte(x: Single) -> Value:
+        return _to_word(function(x.astype(np.float64)), kind, nan=0) & np.uint32(0xFF)
+
+    def pack(a: Single, b: Single, c: Value) -> Value:
+        return byte(a) << np.uint32(8) | byte(b) | c << np.uint32(16)
+
+    return form.compute(pack, form.single(0), form.single(1), form.integer(2))
 
 
 # from and to floats
