@@ -40,7 +40,7 @@ def find_nvcc() -> Path:
 @functools.cache
 def identity() -> str:
     """Version of nvcc, as it prints it."""
-    printed = _run([str(find_nvcc()), "--version"]).stdout
+    printed = run([str(find_nvcc()), "--version"]).stdout
     found = re.search(r"V(\d+\.\d+\.\d+)", printed)
     if found is None:
         raise CuasmrlError(f"nvcc does not say its version, so it cannot be used; {INSTALL}")
@@ -49,33 +49,45 @@ def identity() -> str:
 
 def compile_cubin(source: Path, defines: Mapping[str, Constant], arch: int) -> bytes:
     """The cubin of one .cu file for a chip; a failure of the compiler becomes one sentence."""
+    options = [f"-D{name}={_define(value)}" for name, value in defines.items()]
+    return _compile(source, f"sm_{arch}", "cubin", ["-O3", "-lineinfo", *options])
+
+
+def compile_ptx(source: Path, target: str) -> str:
+    """The PTX of one .cu file for a target such as sm_80 or sm_90a, for any ptxas to assemble."""
+    return _compile(source, target, "ptx", ["-w"]).decode()
+
+
+def _compile(source: Path, target: str, kind: str, options: list[str]) -> bytes:
     if shutil.which("g++") is None:
         # nvcc runs the host preprocessor over every file, even when only device code is wanted.
         raise CuasmrlError("nvcc needs a host compiler and g++ is not on PATH; install g++.")
     with tempfile.TemporaryDirectory(prefix="cuasmrl-nvcc-") as directory:
-        output = Path(directory) / "kernel.cubin"
-        options = [f"-D{name}={_define(value)}" for name, value in defines.items()]
-        command = [str(find_nvcc()), "-cubin", f"-arch=sm_{arch}", "-O3", "-lineinfo", "-std=c++17", *options]
-        done = _run([*command, "-o", str(output), str(source)])
+        output = Path(directory) / f"kernel.{kind}"
+        command = [str(find_nvcc()), f"-{kind}", f"-arch={target}", "-std=c++17", *options]
+        done = run([*command, "-o", str(output), str(source)])
         if done.returncode != 0 or not output.exists():
-            raise CuasmrlError(f"nvcc cannot compile {source.name} for sm_{arch}: {_first_error(done)}")
+            raise CuasmrlError(f"nvcc cannot compile {source.name} for {target}: {first_error(done)}")
         return output.read_bytes()
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a tool of the toolkit; one that does not start or end becomes one sentence."""
+    tool = Path(command[0]).name
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     except OSError as error:
-        raise CuasmrlError(f"nvcc cannot be started ({error.strerror}); {INSTALL}") from error
+        raise CuasmrlError(f"{tool} cannot be started ({error.strerror}); {INSTALL}") from error
     except subprocess.TimeoutExpired:
-        raise CuasmrlError("nvcc did not finish within 300 seconds.") from None
+        raise CuasmrlError(f"{tool} did not finish within 300 seconds.") from None
 
 
 def _define(value: Constant) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _first_error(done: subprocess.CompletedProcess[str]) -> str:
+def first_error(done: subprocess.CompletedProcess[str]) -> str:
+    """The line that says what went wrong."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line or "fatal" in line]
     return (errors or lines or ["no message"])[0]
