@@ -13,7 +13,9 @@ import pytest
 
 from cuasmrl.bench.vendor import examination
 from cuasmrl.bench.vendor.campaign import Effort, campaign
+from cuasmrl.bench.vendor.closeness import too_close
 from cuasmrl.bench.vendor.download import download, main
+from cuasmrl.bench.vendor.evidence import evidence
 from cuasmrl.bench.vendor.examination import Depth, Examined, examine
 from cuasmrl.bench.vendor.row import Row
 from cuasmrl.bench.vendor.sample import kernel_sizes, only, sample
@@ -21,10 +23,13 @@ from cuasmrl.bench.vendor.table import findings, vendor_table
 from cuasmrl.bench.vendor.unpacking import skipped_in, unpack
 from cuasmrl.bench.vendor.wheels import Wheel, wheels
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import disassemble
+from cuasmrl.binary.sass import Hazard, disassemble
 from cuasmrl.checker import Checker
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.schedule import Schedule
+from cuasmrl.schedule.mining import Key
 from cuasmrl.workloads.cuda_compiler import find_nvcc
+from tests.assembly import listing
 
 SOURCE = """
 __global__ void scale(float *x, float a) { x[threadIdx.x] *= a; }
@@ -190,6 +195,40 @@ def test_an_error_is_reported_and_not_raised(unpacked: Path, monkeypatch: pytest
     assert (found.stage, found.failed) == ("lint", "IndexError: list index out of range")
 
 
+CLOSE = """
+B------:R-:W-:-:S05  FADD R1, R8, R9
+B------:R-:W-:-:S05  FMUL R2, R1, R9
+B------:R-:W-:-:S05  EXIT
+"""
+
+
+@pytest.mark.parametrize(("stall", "minimum", "found"), [(5, 6, 0), (4, 4, 0), (4, 5, 1), (1, 4, 1)])
+def test_a_pair_is_too_close_if_it_was_brought_below_what_compilers_leave(
+    stall: int, minimum: int, found: int
+) -> None:
+    code = listing(CLOSE)
+    as_compiled = Schedule.original(code)
+    first = replace(as_compiled.controls[0], stall=stall)
+    schedule = replace(as_compiled, controls=(first, *as_compiled.controls[1:]))
+    minima: dict[Key, int] = {(90, Hazard.RAW, "R", "FADD", "data", "FMUL", "data"): minimum}
+    sentences = list(too_close(schedule, minima))
+    assert len(sentences) == found
+    assert all(f"after FADD R1, R8, R9 at 0x0000, compilers leave {minimum}" in text for text in sentences)
+
+
+def test_a_sample_is_mined_with_the_wheel_as_witness(root: Path) -> None:
+    mined = evidence(root, 10**6, 0, silent, archs=(80, 90), jobs=1)
+    assert mined.cubins == 2
+    assert {key[0] for key in mined.evidence} == {80, 90}
+    assert mined.instructions == sum(
+        size
+        for path in (root / "cubins").rglob("*.cubin")
+        for size in kernel_sizes(Cubin.load(path)).values()
+    )
+    assert {row.witness for row in mined.summary} == {TITLE}
+    assert evidence(root, 10**6, 0, silent, archs=(80, 90)) == mined
+
+
 def test_rows_do_not_depend_on_the_number_of_jobs_and_are_made_once(root: Path) -> None:
     file = root / "rows.jsonl"
     steps: list[tuple[int, int]] = []
@@ -217,8 +256,8 @@ def test_what_is_missing_is_said(root: Path, tmp_path: Path) -> None:
 ROW = Row(
     wheel="a-1", arch=80, effort="", cubins=1, kernels=2, instructions=3000, changed=0, refused=1,
     unexplained=4, hazards={"unprotected result": 7}, unknown={"TEX": 2}, moves=9, schedules=8,
-    refused_schedules=0, slow=["9000 instructions, stopped in lint: k.cubin, kernel k"], failed=[],
-    too_large=0, skipped=0, examples={"refused": ["why"], "unprotected result": ["one", "two"]}, seconds=1.5,
+    refused_schedules=0, too_close=0, slow=["9000 instructions, stopped in lint: k.cubin, kernel k"],
+    failed=[], too_large=0, skipped=0, examples={"refused": ["why"], "unprotected result": ["one", "two"]}, seconds=1.5,
 )  # fmt: skip
 
 

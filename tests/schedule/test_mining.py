@@ -55,6 +55,9 @@ def test_one_lucky_pair_sets_no_rule() -> None:
         "B------:R-:W-:-:S02  FADD R1, R8, R9\nB0-----:R-:W-:-:S01  FMUL R2, R1, R9",
         # Two guards may exclude each other.
         "B------:R-:W-:-:S02  @P0 FADD R1, R8, R9\nB------:R-:W-:-:S01  @!P0 FMUL R2, R1, R9",
+        # One guard, but written in between: the two may still exclude each other.
+        "B------:R-:W-:-:S02  @P0 FADD R1, R8, R9\nB------:R-:W-:-:S01  ISETP.GT.AND P0, PT, R4, R5, PT\n"
+        "B------:R-:W-:-:S01  @P0 FMUL R2, R1, R9",
         # The value is overwritten before it is read.
         "B------:R-:W-:-:S02  FADD R1, R8, R9\nB------:R-:W-:-:S01  MOV R1, R4\n"
         "B------:R-:W-:-:S01  FMUL R2, R1, R9",
@@ -64,6 +67,24 @@ def test_one_lucky_pair_sets_no_rule() -> None:
 )  # fmt: skip
 def test_left_out(text: str) -> None:
     assert ("raw", "FADD", "FMUL") not in mined(text)
+
+
+def test_a_source_by_who_overwrites_it_and_when_that_writes() -> None:
+    rows = mined("""
+    B------:R-:W-:-:S02  FADD R1, R8, R9
+    B------:R-:W-:-:S03  MOV R8, R4
+    B------:R-:W0:-:S01  LDS R9, [R8]
+    """)
+    assert (rows["war", "FADD", "MOV"].distance, rows["war", "FADD", "MOV"].consumer_role) == (2, "data")
+    assert (rows["war", "FADD", "LDS"].distance, rows["war", "FADD", "LDS"].consumer_role) == (5, "late")
+
+
+def test_the_words_of_an_addend_are_read_at_different_times() -> None:
+    evidence: dict[Key, Evidence] = defaultdict(Evidence)
+    text = "B------:R-:W-:-:S02  FADD R{0}, R8, R9\nB------:R-:W-:-:S01  IMAD.HI.U32 R2, R3, R4, R6"
+    for register in (3, 6, 7):
+        mine_listing(listing(text.format(register), 90), "by_hand", evidence)
+    assert {key[6] for key in evidence if key[1:4:2] == ("raw", "FADD")} == {"data", "low", "high"}
 
 
 def test_loads_are_no_fixed_latency_producers() -> None:

@@ -181,11 +181,29 @@ def vendor(
         Path | None,
         typer.Option("--keep", help="Rows go to this file; those in it are not made again."),
     ] = None,
+    mine: Annotated[
+        Path | None,
+        typer.Option(
+            "--mine",
+            help="Instead: mine the sample, write the summary of its distances to this file, and compare the "
+            "shipped table with it.",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes.", min=1)] = 2,
     as_json: Json = False,
 ) -> None:
     """Kernels of public wheels: written unchanged, checked, linted, rescheduled at random."""
     from cuasmrl import workloads
+
+    if mine is not None:
+        from cuasmrl.bench.vendor.evidence import evidence
+        from cuasmrl.cli.mine import compare_with_shipped, write_rows
+
+        with progress("mining", as_json) as advance:
+            mined = evidence(directory, instructions, seed, advance, wheel, arch or workloads.ARCHS, jobs)
+        write_rows(mine, mined.summary)
+        compare_with_shipped(mined, as_json)
+        return
     from cuasmrl.bench.vendor.campaign import Effort, campaign
     from cuasmrl.bench.vendor.examination import Depth
     from cuasmrl.bench.vendor.table import findings, vendor_table

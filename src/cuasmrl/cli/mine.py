@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ import typer
 from cuasmrl.cli.console import Json, console, print_json, problems, progress
 
 if TYPE_CHECKING:
+    from cuasmrl.binary.sass import Row
     from cuasmrl.schedule.mining import Mined
 
 
@@ -44,14 +46,12 @@ def mine(
 
     The table is CSV; each row names its witness.
     """
-    from cuasmrl.binary.sass.distances import COLUMNS
-    from cuasmrl.files import write_text
     from cuasmrl.schedule import mining
 
     with progress("mining", as_json or output is None) as advance:
         mined = mining.mine(directory, jobs, advance)
     if compare:
-        _compare(mined, as_json)
+        compare_with_shipped(mined, as_json)
         return
     rows = mined.summary if summary else mined.rows
     if as_json:
@@ -60,14 +60,10 @@ def mine(
             "instructions": mined.instructions, "skipped": [str(one) for one in mined.skipped],
         })  # fmt: skip
         return
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([getattr(row, column) for column in COLUMNS] for row in rows)
     if output is None:
-        console.out(text.getvalue(), end="")
+        console.out(_csv(rows), end="")
         return
-    write_text(output, text.getvalue())
+    write_rows(output, rows)
     console.print(
         f"{len(rows)} rows from {mined.instructions} instructions of {mined.cubins} cubins in {output}",
         markup=False,
@@ -76,7 +72,23 @@ def mine(
         problems.print(f"skipped {one}", markup=False)
 
 
-def _compare(mined: Mined, as_json: bool) -> None:
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    from cuasmrl.files import write_text
+
+    write_text(path, _csv(rows))
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    from cuasmrl.binary.sass.distances import COLUMNS
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([getattr(row, column) for column in COLUMNS] for row in rows)
+    return text.getvalue()
+
+
+def compare_with_shipped(mined: Mined, as_json: bool) -> None:
     from cuasmrl.schedule.mining import below
 
     found = below(mined.summary)

@@ -17,6 +17,7 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.cubin.images import Image, Skipped, images_below
 from cuasmrl.binary.sass import (
     ANY,
+    GUARD,
     Access,
     Hazard,
     Instruction,
@@ -26,10 +27,10 @@ from cuasmrl.binary.sass import (
     disassemble,
     distances,
     file_of,
-    overwriter_class,
+    overwriting_role,
 )
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.schedule.blocks import Block, control_flow
+from cuasmrl.schedule.blocks import control_flow
 from cuasmrl.schedule.scoreboards import is_read_late
 
 HORIZON = 64
@@ -176,7 +177,7 @@ def mine_listing(listing: Listing, place: str, evidence: dict[Key, Evidence]) ->
         code = listing.instructions[block.start : block.end]
         if any(i.declaration is None for i in code) or _is_trap(code):
             continue
-        for key, distance, first, second in _observations(listing.kernel.arch, code, block):
+        for key, distance, first, second in observations(listing.kernel.arch, code):
             evidence[key].add(distance, f"{place}@{first.address:#x}>{second.address:#x}")
 
 
@@ -186,15 +187,17 @@ def _is_trap(code: tuple[Instruction, ...]) -> bool:
     return len(code) == 1 and first.target == first.address and not first.is_conditional
 
 
-_Observation = tuple[Key, int, Instruction, Instruction]
+Observation = tuple[Key, int, Instruction, Instruction]
 
 
-def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Iterator[_Observation]:
+def observations(arch: int, code: tuple[Instruction, ...]) -> Iterator[Observation]:
+    """What the code of a block shows: which pair, so many cycles apart, and the two instructions."""
     times, pauses = stall_clock(code)
     writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     last_in_pipe: dict[str, int] = {}
     raised: dict[int, int] = {}
+    guard_set = _guards_set(code)
     for j, consumer in enumerate(code):
         yield _pooled(arch, Hazard.STALL, consumer), consumer.control.stall, consumer, consumer
         for board in consumer.control.waits:
@@ -205,7 +208,7 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
             continue
 
         def pairs(hazard: Hazard, table: dict[int, list[tuple[int, Access]]], accesses: Iterable[Access],
-                  j: int = j, consumer: Instruction = consumer) -> Iterator[_Observation]:  # fmt: skip
+                  j: int = j, consumer: Instruction = consumer) -> Iterator[Observation]:  # fmt: skip
             for access in accesses:
                 for i, earlier in table[access.register]:
                     producer = code[i]
@@ -213,12 +216,14 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
                         times[j] - times[i] <= HORIZON
                         and pauses[j] == pauses[i]
                         and mutually_executed(producer, consumer)
+                        and guard_set.get(j, -1) < i
                     ):
                         file = file_of(access.register).value
-                        reader, role = consumer.timing_key, access.role
+                        role = access.role
                         if hazard is Hazard.WAR:
-                            reader, role = overwriter_class(consumer), ""
-                        key = (arch, hazard, file, producer.timing_key, earlier.role, reader, role)
+                            role = overwriting_role(consumer, role)
+                        pair = (producer.timing_key, earlier.role, consumer.timing_key, role)
+                        key = (arch, hazard, file, *pair)
                         yield key, times[j] - times[i], producer, consumer
 
         yield from pairs(Hazard.RAW, writers, consumer.uses)
@@ -232,6 +237,18 @@ def _observations(arch: int, code: tuple[Instruction, ...], block: Block) -> Ite
         last_in_pipe[pipe] = j
         raised |= dict.fromkeys(consumer.control.sets, j)
         _record(j, consumer, writers, readers)
+
+
+def _guards_set(code: tuple[Instruction, ...]) -> dict[int, int]:
+    """Who last wrote the guard of each: one and the same guard says nothing if it is written in between."""
+    last: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for j, instruction in enumerate(code):
+        if instruction.is_conditional:
+            guards = (use.register for use in instruction.uses if use.role == GUARD)
+            found[j] = max((last.get(register, -1) for register in guards), default=-1)
+        last |= dict.fromkeys((d.register for d in instruction.defs), j)
+    return found
 
 
 def _pooled(arch: int, hazard: Hazard, producer: Instruction) -> Key:

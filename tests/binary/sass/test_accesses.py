@@ -38,7 +38,7 @@ CASES = [
     (80, "IMAD.WIDE R2, R4, R5, R6", "R2:low R3:high", "R4 R5 R6:low R7:high"),
     (80, "IMAD.WIDE.U32 R2, P0, R4, R5, R6", "R2:low R3:high P0", "R4 R5 R6:low R7:high"),
     (80, "IMAD.WIDE R2, R4, R5, c[0x0][0x160]", "R2:low R3:high", "R4 R5"),
-    (80, "IMAD.HI.U32 R2, R4, R5, R6", "R2", "R4 R5 R6-7"),
+    (80, "IMAD.HI.U32 R2, R4, R5, R6", "R2", "R4 R5 R6:low R7:high"),
     (80, "IMAD.X R2, RZ, RZ, R3, P0", "R2", "R3 P0"),
     (90, "UIMAD.WIDE UR4, UR6, UR7, UR8", "UR4:low UR5:high", "UR6 UR7 UR8:low UR9:high"),
     (80, "FFMA.FTZ R0, R1.reuse, -R2, |R3|.reuse", "R0", "R1 R2 R3"),

@@ -9,6 +9,7 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import disassemble, disassemble_kernel, disassembler, find_nvdisasm
 from cuasmrl.errors import CuasmrlError
 from tests.binary.sass.conftest import Samples
+from tests.conftest import CompileCuda
 
 
 class Fake:
@@ -33,6 +34,13 @@ def cubin(samples: Samples) -> Cubin:
 def fake(cubin: Cubin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     """Comes after `cubin`, which is made with the real one."""
     return Fake(tmp_path / "nvdisasm", monkeypatch)
+
+
+@pytest.fixture
+def two_kernels(compile_cuda: CompileCuda) -> Cubin:
+    kernel = 'extern "C" __global__ void {0}(int *p, int n) {{ p[threadIdx.x] = {1}; }}'
+    source = kernel.format("divides", "p[threadIdx.x] / n") + "\n" + kernel.format("adds", "n + 1")
+    return Cubin.parse(compile_cuda(source, "sm_80"), "two kernels")
 
 
 def refusal(cubin: Cubin) -> str:
@@ -163,3 +171,20 @@ def _real() -> str:
     assert spec is not None
     assert spec.origin is not None
     return str(Path(spec.origin).parent / "backends/nvidia/bin/nvdisasm")
+
+
+def test_only_the_kernels_asked_for(two_kernels: Cubin) -> None:
+    """Labels are numbered as they are printed, so the texts of branches may differ; all else is the same."""
+    every = disassemble(two_kernels)
+    for name, listing in every.items():
+        alone = disassemble(two_kernels, [name])
+        assert set(alone) == {name}
+        for one, same in zip(alone[name].instructions, listing.instructions, strict=True):
+            assert (one.word, one.target, one.defs, one.uses) == (
+                same.word,
+                same.target,
+                same.defs,
+                same.uses,
+            )
+    assert disassemble(two_kernels, list(every)) == every
+    assert disassemble(two_kernels, ["no_such_kernel"]) == {}

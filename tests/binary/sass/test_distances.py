@@ -19,8 +19,8 @@ def pooled(hazard: Hazard, producer: str, distance: int) -> Row:
     return Row(90, hazard, "", producer, "", "*", "", distance, distance, MANY, 3, "here")
 
 
-def overwritten(producer: str, by: str, distance: int, pairs: int = MANY) -> Row:
-    return Row(90, Hazard.WAR, "R", producer, "data", by, "", distance, distance, pairs, 3, "here")
+def overwritten(producer: str, by: str, distance: int, pairs: int = MANY, role: str = "data") -> Row:
+    return Row(90, Hazard.WAR, "R", producer, "data", by, role, distance, distance, pairs, 3, "here")
 
 
 def instruction(text: str) -> Instruction:
@@ -88,7 +88,7 @@ def test_roles_are_kept_apart() -> None:
 
 def test_who_writes_late_may_overwrite_early_and_others_may_not() -> None:
     load, hmma = instruction("LDS R1, [R2]"), instruction("HMMA.16816.F32 R8, R4, R12, R8")
-    rows = [overwritten("HMMA.16816.F32", "*late", 1), overwritten("HMMA.16816.F32", "*alu", 7)]
+    rows = [overwritten("HMMA.16816.F32", "LDSM", 1, role="late"), overwritten("HMMA.16816.F32", "SHF", 7)]
     table = Distances(90, rows)
     assert table.required(Hazard.WAR, hmma, load, 4) == 1
     assert table.required(Hazard.WAR, hmma, LOP3, 4) == 7
@@ -96,11 +96,19 @@ def test_who_writes_late_may_overwrite_early_and_others_may_not() -> None:
     assert Distances(90, rows[:1]).required(Hazard.WAR, hmma, LOP3, 4) is None
 
 
+def test_an_overwriter_speaks_for_itself() -> None:
+    """Of one pipe some write sooner than others: what a slow one may do says nothing about a quick one."""
+    rows = [overwritten("FADD", "SHF", 1), overwritten("FADD", "LOP3", 3)]
+    assert Distances(90, rows).required(Hazard.WAR, FADD, LOP3, 2) == 3
+    assert Distances(90, rows).required(Hazard.WAR, FADD, instruction("MOV R2, R5"), 2) == 3
+    assert Distances(90, rows).required(Hazard.WAR, FADD, instruction("SHF.L.U32 R2, R5, R6, RZ"), 2) == 1
+
+
 def test_an_unseen_source_takes_the_longest_of_its_overwriters_class() -> None:
-    table = Distances(90, [overwritten("FADD", "*fma", 2), overwritten("LOP3", "*fma", 3)])
+    table = Distances(90, [overwritten("FADD", "FMUL", 2), overwritten("LOP3", "FADD", 3)])
     assert table.required(Hazard.WAR, FADD, FMUL, 2) == 2
     assert table.required(Hazard.WAR, FMUL, FADD, 1) == 3
-    rare = [overwritten("FADD", "*fma", 9, FEW), overwritten("LOP3", "*fma", 3)]
+    rare = [overwritten("FADD", "FMUL", 9, FEW), overwritten("LOP3", "FADD", 3)]
     assert Distances(90, rare).required(Hazard.WAR, FADD, FMUL, 2) == 9
 
 

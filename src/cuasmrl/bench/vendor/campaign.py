@@ -13,7 +13,7 @@ from typing import TypeAlias
 from cuasmrl.bench.kept import Kept
 from cuasmrl.bench.vendor.examination import Depth, Examined, examine
 from cuasmrl.bench.vendor.row import Row, row
-from cuasmrl.bench.vendor.sample import only, sample
+from cuasmrl.bench.vendor.sample import Sample, only, sample
 from cuasmrl.bench.vendor.unpacking import CUBINS, folder_of, skipped_in, unpack
 from cuasmrl.bench.vendor.wheels import WHEELS, title
 from cuasmrl.binary.cubin import Cubin
@@ -61,7 +61,7 @@ def campaign(
     A wheel without a cubin for a chip has no row for it.
     """
     root = Path(directory)
-    files = _chosen(root, wheels)
+    files = chosen_wheels(root, wheels)
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         try:
             for future in as_completed([pool.submit(unpack, file, root, tuple(archs)) for file in files]):
@@ -88,7 +88,7 @@ def campaign(
             raise
 
 
-def _chosen(root: Path, names: Collection[str] | None) -> list[Path]:
+def chosen_wheels(root: Path, names: Collection[str] | None) -> list[Path]:
     """Wheels by name, or by name and version."""
     files = sorted((root / WHEELS).glob("*.whl"))
     if not files:
@@ -108,7 +108,7 @@ def _chosen(root: Path, names: Collection[str] | None) -> list[Path]:
 def _row(root: Path, wheel: str, arch: int, effort: Effort) -> Row:
     start = time.perf_counter()
     folder = folder_of(root / CUBINS / wheel, arch)
-    drawn = sample(folder, effort.instructions, effort.largest, _rng(effort, wheel, arch))
+    drawn = drawn_from(folder, effort.instructions, effort.largest, effort.seed, wheel, arch)
     examined: dict[str, list[Examined]] = {}
     failed = []
     for path, names in drawn.kernels.items():
@@ -122,11 +122,18 @@ def _row(root: Path, wheel: str, arch: int, effort: Effort) -> Row:
 
 def _examine(path: Path, names: list[str], effort: Effort, wheel: str) -> Iterator[Examined]:
     cubin = only(Cubin.load(path), names)
-    listings = disassemble(cubin)
+    listings = disassemble(cubin, names)
     for name in names:
-        rng = _rng(effort, wheel, cubin.arch, path.name, name)
+        rng = _rng(effort.seed, wheel, cubin.arch, path.name, name)
         yield examine(only(cubin, [name]), listings[name], effort.depth, rng)
 
 
-def _rng(effort: Effort, *of: object) -> random.Random:
-    return random.Random(" ".join(str(each) for each in (effort.seed, *of)))
+def drawn_from(
+    folder: Path, instructions: int, largest: int | None, seed: int, wheel: str, arch: int
+) -> Sample:
+    """The sample of a wheel and chip."""
+    return sample(folder, instructions, largest, _rng(seed, wheel, arch))
+
+
+def _rng(*of: object) -> random.Random:
+    return random.Random(" ".join(str(each) for each in of))

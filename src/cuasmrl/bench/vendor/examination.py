@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
+from cuasmrl.bench.vendor.closeness import too_close, vendor_minima
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Listing
 from cuasmrl.checker import Certificate, Checker, Refusal
@@ -44,6 +45,8 @@ class Examined:
     moves: int = 0
     schedules: int = 0
     refused_schedules: list[str] = field(default_factory=list)
+    too_close: list[str] = field(default_factory=list)
+    """Pairs of these schedules that stand closer than five places in libraries show."""
     slow: bool = False
     failed: str = ""
     """An error that is no verdict."""
@@ -87,8 +90,10 @@ def _reschedule(found: Examined, checker: Checker, board: Board, depth: Depth, r
         found.stage = f"moves, {mode}"
         found.moves += random_moves(board, depth.tries, rng).total()
         found.stage = f"check, {mode}"
-        verdict = _verdict(checker, board.schedule().apply(checker.original))
+        schedule = board.schedule()
+        verdict = _verdict(checker, schedule.apply(checker.original))
         found.schedules += 1
+        found.too_close += too_close(schedule, vendor_minima(checker.original.arch))
         if isinstance(verdict, Refusal):
             found.refused_schedules.append(f"{mode}, schedule {number}: {_words(verdict)}")
 

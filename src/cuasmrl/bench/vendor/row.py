@@ -34,6 +34,8 @@ class Row:
     moves: int
     schedules: int
     refused_schedules: int
+    too_close: int
+    """Pairs in these schedules that stand closer than five places in libraries show."""
     slow: list[str]
     failed: list[str]
     too_large: int
@@ -41,7 +43,7 @@ class Row:
     skipped: int
     """Cubins and files of the wheel that could not be read."""
     examples: dict[str, list[str]]
-    """First sentences by kind: refused, refused schedule, and the hazards."""
+    """First sentences by kind: refused, refused schedule, too close, and the hazards."""
     seconds: float = field(compare=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,6 +83,7 @@ def row(
         moves=sum(each.moves for each in every),
         schedules=sum(each.schedules for each in every),
         refused_schedules=sum(len(each.refused_schedules) for each in every),
+        too_close=sum(len(each.too_close) for each in every),
         slow=[_slow(cubin, each) for cubin, each in pairs if each.slow],
         failed=[
             *failed,
@@ -102,6 +105,7 @@ def _examples(pairs: Iterable[tuple[str, Examined]]) -> dict[str, list[str]]:
     for cubin, each in pairs:
         sentences = [("refused", each.refused)] if each.refused else []
         sentences += [("refused schedule", sentence) for sentence in each.refused_schedules]
+        sentences += [("too close", f"kernel {each.kernel}: {text}") for text in each.too_close]
         sentences += [(h.rule.value, f"kernel {h.kernel}: {h.sentence}") for h in each.hazards]
         for kind, sentence in sentences:
             kept = found.setdefault(kind, [])

@@ -9,7 +9,7 @@ from cuasmrl.bench.vendor.row import Row
 
 _COLUMNS = (
     "cubins", "kernels", "instructions", "refused", "hazards", "unexplained", "unknown", "schedules",
-    "refused", "slow", "failed", "seconds",
+    "refused", "too close", "slow", "failed", "seconds",
 )  # fmt: skip
 _SHOWN = 5
 
@@ -33,7 +33,7 @@ def findings(rows: Sequence[Row], shown: int = _SHOWN) -> Iterator[str]:
     counts: Counter[str] = Counter()
     for row in rows:
         counts.update({"refused": row.refused, "refused schedule": row.refused_schedules, **row.hazards})
-        counts.update({"slow": len(row.slow), "failed": len(row.failed)})
+        counts.update({"too close": row.too_close, "slow": len(row.slow), "failed": len(row.failed)})
         for kind, sentences in {**row.examples, "slow": row.slow, "failed": row.failed}.items():
             kinds.setdefault(kind, []).extend(f"{row.wheel} sm_{row.arch}, {text}" for text in sentences)
     for kind, sentences in kinds.items():
@@ -56,6 +56,7 @@ def _cells(rows: Sequence[Row]) -> list[str]:
         sum(sum(row.unknown.values()) for row in rows),
         sum(row.schedules for row in rows),
         sum(row.refused_schedules for row in rows),
+        sum(row.too_close for row in rows),
         sum(len(row.slow) for row in rows),
         sum(len(row.failed) for row in rows),
     ]

@@ -50,7 +50,7 @@ def accesses_of(
     uses: list[Access] = []
     if guard is not None and guard.register is not None:
         uses += [Access(r, GUARD) for r in guard.register.resources()]
-    halved = opcode.widths is Widths.MULTIPLY_ADD and "WIDE" in modifiers
+    halved = opcode.widths is Widths.MULTIPLY_ADD
     for position, (operand, width) in enumerate(zip(operands, widths, strict=True)):
         if operand.kind is Kind.REGISTER and operand.register is not None:
             accesses = _registers(operand.register.resources(width), halved, _source_role(opcode, position))
@@ -71,7 +71,10 @@ def accesses_of(
 
 
 def _registers(registers: tuple[int, ...], halved: bool, role: str) -> list[Access]:
-    """The halves of a 64-bit product and addend are ready, and needed, at different times."""
+    """The halves of a 64-bit product and addend are ready, and needed, at different times.
+
+    So it is for .WIDE, and for the addend of .HI: its high word is read later than the factors.
+    """
     if halved and len(registers) == 2:
         return [Access(registers[0], LOW), Access(registers[1], HIGH)]
     return [Access(register, role) for register in registers]

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -116,16 +116,28 @@ def _minimum_version(cubin: Cubin) -> tuple[int, int]:
     return (12, 8) if cubin.arch >= 100 else (12, 0)
 
 
-def disassemble(cubin: Cubin) -> dict[str, Listing]:
-    """All kernels of a cubin, by name, from one run of nvdisasm."""
+def disassemble(cubin: Cubin, names: Collection[str] | None = None) -> dict[str, Listing]:
+    """All kernels of a cubin, by name, from one run of nvdisasm.
+
+    If only those of some names are wanted, labels may have other numbers: nvdisasm counts what it prints.
+    """
     tool = find_nvdisasm(_minimum_version(cubin))
+    kernels = [kernel for kernel in cubin.kernels if names is None or kernel.name in names]
     with tempfile.TemporaryDirectory(prefix="cuasmrl-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin.data)
         # Without dataflow analysis nvdisasm is faster and accepts every cubin; the text is the same.
-        output = tool.run(path, "-c", "-ndf", source=cubin.source)
+        output = tool.run(path, "-c", "-ndf", *_only(cubin, names), source=cubin.source)
     texts = parse_output(output)
-    return {k.name: _listing(cubin, k, *texts.get(k.name, ([], {}))) for k in cubin.kernels}
+    return {k.name: _listing(cubin, k, *texts.get(k.name, ([], {}))) for k in kernels}
+
+
+def _only(cubin: Cubin, names: Collection[str] | None) -> list[str]:
+    """Makes nvdisasm skip other kernels: of libraries with thousands that saves most of the time."""
+    if not names:
+        return []
+    chosen = [str(n) for n, s in enumerate(cubin.symbols) if s.is_function and s.name in names]
+    return ["-fun", ",".join(chosen)] if len(chosen) == len(names) else []
 
 
 def disassemble_kernel(cubin: Cubin, name: str | None = None) -> Listing:

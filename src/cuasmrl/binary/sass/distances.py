@@ -28,7 +28,7 @@ class Hazard(StrEnum):
     WAW = "waw"
     """A result is overwritten."""
     WAR = "war"
-    """A source is overwritten, by an instruction of some latency class."""
+    """A source is overwritten."""
     SPACING = "spacing"
     """Another instruction follows in the same pipe, dependent or not."""
     STALL = "stall"
@@ -70,8 +70,8 @@ _DATA = resources.files("cuasmrl.binary.sass") / "data"
 COLUMNS = tuple(field.name for field in fields(Row))
 ANY = "*"
 """Consumer of a row that holds whoever comes next: the cause lies in the producer alone."""
-LATE = "*late"
-"""Overwriters that write when a scoreboard says so, long after they issued."""
+LATE = "late"
+"""Role of a result that is written when a scoreboard says so, long after its instruction has issued."""
 _ENOUGH_PAIRS = 20
 """With fewer witnesses a pair's own minimum is mostly accident, and its relatives are asked as well."""
 
@@ -82,11 +82,9 @@ least this. Inferred: one cycle above the slowest class of consumer that compile
 _Key = tuple[str, ...]
 
 
-def overwriter_class(instruction: Instruction) -> str:
-    """Instructions that write equally long after they issue, as far as anybody knows: by pipe, or late."""
-    if instruction.declaration is None or instruction.is_variable:
-        return LATE
-    return ANY + instruction.declaration.pipe
+def overwriting_role(instruction: Instruction, role: str) -> str:
+    """The role that a result has for those whose source it overwrites."""
+    return LATE if instruction.declaration is None or instruction.is_variable else role
 
 
 class Distances:
@@ -134,8 +132,9 @@ class Distances:
             consumer = _class(row.consumer)
             groups = [(hazard, file, row.producer, row.producer_role, consumer, row.consumer_role)]
         elif hazard is Hazard.WAR:
-            groups = [(hazard, file, row.consumer)]
-            if row.consumer != LATE:
+            writer = _writer_class(row.consumer, row.consumer_role)
+            groups = [(hazard, file, row.producer, row.producer_role, writer), (hazard, file, writer)]
+            if writer != LATE:
                 groups.append((hazard, file, row.producer, row.producer_role))
         else:
             groups = [(hazard, _pipe(row.producer)) if hazard is Hazard.SPACING else (hazard,)]
@@ -152,12 +151,9 @@ class Distances:
         consumer_role: str = DATA,
     ) -> int | None:
         """Cycles that `consumer` must issue after `producer`, or None where ptxas gave no evidence."""
-        if hazard is Hazard.WAR:
-            second, consumer_role = overwriter_class(consumer), ""
-        else:
-            second = consumer.timing_key
+        role = overwriting_role(consumer, consumer_role) if hazard is Hazard.WAR else consumer_role
         file = file_of(register)
-        return self.answer(hazard, file, producer.timing_key, producer_role, second, consumer_role)
+        return self.answer(hazard, file, producer.timing_key, producer_role, consumer.timing_key, role)
 
     def answer(
         self, hazard: Hazard, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
@@ -168,9 +164,7 @@ class Distances:
             case Hazard.RAW | Hazard.WAW:
                 relatives = [self._relative(*key)]
             case Hazard.WAR:
-                relatives = [self._group.get((hazard, file, consumer))]
-                if consumer != LATE:
-                    relatives.append(self._group.get((hazard, file, producer, producer_role)))
+                relatives = self._overwriters(file, producer, producer_role, consumer, consumer_role)
             case Hazard.SPACING:
                 if self.is_no_queue(producer):
                     return 1
@@ -195,6 +189,22 @@ class Distances:
             return group
         # What every reader can read may also be overwritten.
         return self._slowest.get((file, producer), _CEILING[File.B] if file == File.B else None)
+
+    def _overwriters(
+        self, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
+    ) -> list[int | None]:
+        """What overwriters of the same class keep from this producer, or this class and this producer at all.
+
+        A result announced by a scoreboard comes long after its instruction, whoever reads the old value.
+        """
+        writer = _writer_class(consumer, consumer_role)
+        group = self._group.get((Hazard.WAR, file, producer, producer_role, writer))
+        if group is not None:
+            return [group]
+        relatives = [self._group.get((Hazard.WAR, file, writer))]
+        if writer != LATE:
+            relatives.append(self._group.get((Hazard.WAR, file, producer, producer_role)))
+        return relatives
 
     def _careful(self, key: _Key, relatives: Iterable[int | None]) -> int | None:
         """An exact row with many witnesses, else the largest of it and its relatives, if there are any."""
@@ -244,6 +254,11 @@ def _opcode(timing_key: str) -> Opcode | None:
 def _pipe(timing_key: str) -> str:
     opcode = _opcode(timing_key)
     return opcode.pipe if opcode else ""
+
+
+def _writer_class(timing_key: str, role: str) -> str:
+    """Instructions that write about equally long after they issue."""
+    return LATE if role == LATE else _pipe(timing_key)
 
 
 def _class(timing_key: str) -> str:
@@ -298,13 +313,20 @@ def joined(own: Iterable[Row], vendors: Iterable[Row]) -> list[Row]:
 
 
 @lru_cache
+def vendor_rows() -> tuple[Row, ...]:
+    """What libraries that users run show, as far as five pairs stand at one distance."""
+    return _read("vendor.csv")
+
+
+def _read(name: str) -> tuple[Row, ...]:
+    lines = (_DATA / name).read_text(encoding="utf-8").splitlines()
+    return tuple(read_rows(lines, f"the shipped {name}"))
+
+
+@lru_cache
 def _shipped() -> tuple[Row, ...]:
     """From our own kernels, and from libraries that users run."""
-    own, vendors = (
-        read_rows((_DATA / name).read_text(encoding="utf-8").splitlines(), f"the shipped {name}")
-        for name in ("distances.csv", "vendor.csv")
-    )
-    return tuple(joined(own, vendors))
+    return tuple(joined(_read("distances.csv"), vendor_rows()))
 
 
 @lru_cache
