@@ -257,7 +257,8 @@ ROW = Row(
     wheel="a-1", arch=80, effort="", cubins=1, kernels=2, instructions=3000, changed=0, refused=1,
     unexplained=4, hazards={"unprotected result": 7}, unknown={"TEX": 2}, moves=9, schedules=8,
     refused_schedules=0, too_close=0, slow=["9000 instructions, stopped in lint: k.cubin, kernel k"],
-    failed=[], too_large=0, skipped=0, examples={"refused": ["why"], "unprotected result": ["one", "two"]}, seconds=1.5,
+    failed=[], too_large=0, skipped=0, seconds=1.5,
+    examples={"refused": ["why"], "unprotected result": ["one", "two"]},
 )  # fmt: skip
 
 
