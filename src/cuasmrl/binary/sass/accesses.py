@@ -12,7 +12,7 @@ from cuasmrl.binary.sass.registers import BARRIER_REGISTERS, PREDICATES, File, f
 from cuasmrl.binary.sass.widths import UnknownFormError, widths_of
 
 DATA, GUARD, ADDRESS, DESCRIPTOR = "data", "guard", "address", "descriptor"
-ACCUMULATOR, LOW, HIGH = "accumulator", "low", "high"
+ACCUMULATOR, ADDEND, LOW, HIGH = "accumulator", "addend", "low", "high"
 
 
 # The scoreboard of warpgroup products, and the return address, which no other instruction touches.
@@ -53,7 +53,8 @@ def accesses_of(
     halved = opcode.widths is Widths.MULTIPLY_ADD
     for position, (operand, width) in enumerate(zip(operands, widths, strict=True)):
         if operand.kind is Kind.REGISTER and operand.register is not None:
-            accesses = _registers(operand.register.resources(width), halved, _source_role(opcode, position))
+            role = _source_role(opcode, position, count)
+            accesses = _registers(operand.register.resources(width), halved, role)
             if position < count:
                 defs += accesses
             else:
@@ -94,8 +95,12 @@ def everything(registers: int) -> Accesses:
     return Accesses(every, every)
 
 
-def _source_role(opcode: Opcode, position: int) -> str:
-    return ACCUMULATOR if opcode.pipe is Pipe.TENSOR and position == 3 else DATA
+def _source_role(opcode: Opcode, position: int, destinations: int) -> str:
+    """What is added to a product may be read later than the factors."""
+    if opcode.pipe is Pipe.TENSOR and position == 3:
+        return ACCUMULATOR
+    is_addend = opcode.widths is Widths.MULTIPLY_ADD and position == destinations + 2
+    return ADDEND if is_addend else DATA
 
 
 def destination_count(opcode: Opcode, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> int:
