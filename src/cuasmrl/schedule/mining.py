@@ -2,7 +2,7 @@
 
 Inside a basic block, the distance of a dependent pair is the sum of stall counts between them. Pairs
 across a scoreboard wait or a synchronisation are left out (the wait may have passed the time), and so
-are pairs whose guards may exclude each other. A distance counts once three pairs support it: one lucky
+are pairs whose guards may exclude each other. A distance counts once several pairs support it: one lucky
 pair, whose dependence the compiler knew to be dead, must not set the rule for everybody.
 """
 
@@ -35,7 +35,8 @@ from cuasmrl.schedule.scoreboards import is_read_late
 
 HORIZON = 64
 """Pairs farther apart than this say nothing about a minimum."""
-SUPPORT = 3
+SUPPORT = 6
+"""Kernels made to be mined are compiled six times, by three ptxas at two levels: so two pairs at least."""
 WITNESSES = 5
 """At one distance, in code of others, before it counts."""
 

@@ -19,8 +19,8 @@ def vendor_minima(arch: int) -> Mapping[Key, int]:
     """The smallest distance of each pair that five places in libraries show."""
     return {
         (r.arch, r.hazard, r.file, r.producer, r.producer_role, r.consumer, r.consumer_role): r.distance
-        for r in vendor_rows()
-        if r.arch == arch and r.hazard in _BY_REGISTER
+        for r in vendor_rows(arch)
+        if r.hazard in _BY_REGISTER
     }
 
 

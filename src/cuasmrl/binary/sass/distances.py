@@ -49,7 +49,7 @@ class Row:
     consumer: str
     consumer_role: str
     distance: int
-    """The smallest distance with at least three pairs at or below it."""
+    """The smallest distance with several pairs at or below it."""
     smallest: int
     """The smallest of all, supported or not."""
     pairs: int
@@ -313,23 +313,23 @@ def joined(own: Iterable[Row], vendors: Iterable[Row]) -> list[Row]:
 
 
 @lru_cache
-def vendor_rows() -> tuple[Row, ...]:
-    """What libraries that users run show, as far as five pairs stand at one distance."""
-    return _read("vendor.csv")
+def vendor_rows(arch: int) -> tuple[Row, ...]:
+    """What libraries that users run show on a chip, as far as five pairs stand at one distance."""
+    return _shipped("vendor.csv", arch)
 
 
-def _read(name: str) -> tuple[Row, ...]:
-    lines = (_DATA / name).read_text(encoding="utf-8").splitlines()
-    return tuple(read_rows(lines, f"the shipped {name}"))
-
-
-@lru_cache
-def _shipped() -> tuple[Row, ...]:
-    """From our own kernels, and from libraries that users run."""
-    return tuple(joined(_read("distances.csv"), vendor_rows()))
+def _shipped(name: str, arch: int) -> tuple[Row, ...]:
+    """The rows of one chip: most of the time goes into reading rows, and few processes need several chips."""
+    header, *lines = (_DATA / name).read_text(encoding="utf-8").splitlines()
+    return tuple(
+        read_rows([header, *(line for line in lines if line.startswith(f"{arch},"))], f"the shipped {name}")
+    )
 
 
 @lru_cache
 def distances(arch: int) -> Distances:
-    """The shipped table for one chip. Siblings of a mined chip have no rows: nothing gets tighter there."""
-    return Distances(arch, _shipped())
+    """The shipped table for one chip, from our own kernels and from libraries that users run.
+
+    Siblings of a mined chip have no rows: nothing gets tighter there.
+    """
+    return Distances(arch, joined(_shipped("distances.csv", arch), vendor_rows(arch)))
