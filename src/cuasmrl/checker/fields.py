@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from cuasmrl.binary.sass import Distances, Instruction, Order, Pipe
 from cuasmrl.checker.flow import Block
-from cuasmrl.checker.program import Arrangement, Program, boards_waited
+from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault, Rule
 
 
@@ -55,7 +55,7 @@ def _raises(program: Program, arrangement: Arrangement, block: Block) -> Iterato
     """(instruction, scoreboard, how often it was raised since a wait for it, or since the block began)"""
     counts = Counter[int]()
     for i in arrangement.order[block.start : block.end]:
-        for board, left in boards_waited(program, arrangement, i):
+        for board, left in arrangement.waits[i]:
             counts[board] = min(counts[board], left)
         for board in arrangement.controls[i].sets:
             counts[board] += 1

@@ -1,7 +1,7 @@
 """Which original instruction stands at each position of the candidate: words, pins, padding and records."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.binary.sass import without_control
@@ -18,7 +18,7 @@ def match_words(program: Program, words: list[bytes]) -> list[int] | Fault:
     Equal words are matched in order. Another choice would prove no more: equal words write the same
     register or the same memory, whose order is kept, or they do nothing that could be told apart.
     """
-    known = set(program.bare)
+    known = program.words
     bare = [without_control(word) for word in words]
     for start, _, pinned in program.regions:
         if pinned and bare[start] != program.bare[start]:
@@ -58,15 +58,16 @@ def padding_faults(program: Program, candidate: Arrangement) -> Iterator[Fault]:
             yield Fault(Rule.PADDING, padded, "{p} must stay directly in front of {c}", dummy.index)
         elif not program.instructions[padded].is_dummy_load:
             start = program.blocks[number].start
-            before = _queue_before(program, list(range(start, padded)))
-            if before != _queue_before(program, candidate.order[start : position[padded]]):
+            before = _queue_before(program, range(padded - 1, start - 1, -1))
+            moved = range(position[padded] - 1, start - 1, -1)
+            if before != _queue_before(program, (candidate.order[place] for place in moved)):
                 message = f"the slots in front of {{c}} must be {' '.join(before)}"
                 yield Fault(Rule.PADDING, padded, message, dummy.index)
 
 
-def _queue_before(program: Program, indices: list[int]) -> list[str]:
+def _queue_before(program: Program, backwards: Iterable[int]) -> list[str]:
     queue = []
-    for i in reversed(indices):
+    for i in backwards:
         declaration = program.instructions[i].declaration
         if declaration is not None and declaration.queue == "shared":
             queue.append(program.instructions[i].opcode)

@@ -1,7 +1,6 @@
 """The order of memory accesses, synchronisation and warp-wide operations inside a block."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections import defaultdict
 from collections.abc import Iterator
 
 from cuasmrl.binary.sass import Instruction, Kind, Operand, Order, Space
@@ -27,10 +26,6 @@ class MemoryOrder:
             _takes_part(i) or bool(boards)
             for i, boards in zip(program.instructions, self._counted, strict=True)
         ]
-        self._definitions: dict[int, list[int]] = defaultdict(list)
-        for i, defs in enumerate(program.defs):
-            for r in defs:
-                self._definitions[r].append(i)
 
     def faults(self, candidate: Arrangement) -> Iterator[Fault]:
         for block in self.program.blocks:
@@ -83,7 +78,7 @@ class MemoryOrder:
             return False
         parts = [part for part in (x.register, x.uniform, x.descriptor) if part is not None]
         for r in {r for part in parts for r in part.resources(2)}.intersection(self.program.uses[a.index]):
-            found = self._definitions[r]
+            found = self.program.definitions.get(r, [])
             if bisect_left(found, a.index) < bisect_left(found, b.index):
                 return False
         return x.offset + _width(a) <= y.offset or y.offset + _width(b) <= x.offset

@@ -1,29 +1,18 @@
 """A kernel of the original with its register dependences, and the order a candidate puts it in."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
-from cuasmrl.binary.sass import Control, File, Hazard, Listing, Pipe, file_of, without_control
-from cuasmrl.checker.flow import blocks_of, leaves_kernel, regions_of
+import numpy as np
+from numpy.typing import NDArray
 
+from cuasmrl.binary.sass import Control, File, Listing, Pipe, file_of, without_control
+from cuasmrl.checker.dependences import Dependences, Roles, roles_of
+from cuasmrl.checker.flow import blocks_of, graph_of, leaves_kernel, regions_of
 
-class Edge(NamedTuple):
-    """`consumer` touches `register` after `producer`, and no certain overwrite lies between them."""
-
-    hazard: Hazard
-    producer: int
-    consumer: int
-    register: int
-
-
-class Pending(NamedTuple):
-    """An access that is still of interest when its block ends."""
-
-    producer: int
-    register: int
-    written: bool
+_BOARDS = [tuple(k for k in range(6) if mask >> k & 1) for mask in range(64)]
+"""Scoreboards of each wait mask."""
 
 
 class Program:
@@ -34,51 +23,30 @@ class Program:
         self.kernel = listing.kernel
         self.instructions = listing.instructions
         self.blocks = blocks_of(listing)
+        self.graph = graph_of(self.blocks)
         self.leaves_kernel = leaves_kernel(self.instructions)
         self.regions = regions_of(self.instructions, self.blocks)
         self.block_of = [b for b, block in enumerate(self.blocks) for _ in range(block.start, block.end)]
         self.bare = [without_control(i.word) for i in self.instructions]
+        self.words = set(self.bare)
         live = [not i.never_executes for i in self.instructions]
-        self.uses = [_registers(i.uses) if live[i.index] else () for i in self.instructions]
-        self.defs = [_registers(i.defs) if live[i.index] else () for i in self.instructions]
-        self.edges: list[Edge] = []
-        self.exits: list[list[Pending]] = []
-        self.exposed: list[dict[int, list[tuple[int, bool]]]] = []
-        """Per block and register: accesses that meet what comes from before the block, (index, it writes)."""
-        self.kills: list[set[int]] = []
+        self.use_roles: list[Roles] = [roles_of(i.uses) if live[i.index] else {} for i in self.instructions]
+        self.def_roles: list[Roles] = [roles_of(i.defs) if live[i.index] else {} for i in self.instructions]
+        self.uses = [tuple(roles) for roles in self.use_roles]
+        self.defs = [tuple(roles) for roles in self.def_roles]
         named = (i.depbar for i in self.instructions if i.depbar is not None)
         self.depbar_boards = {k for first, _, others in named for k in (first, *others)}
-        for number in range(len(self.blocks)):
-            self._scan(number)
+        self.certain = [self.overwrites(i.index) for i in self.instructions]
+        self.dependences = Dependences(self.blocks, self.uses, self.defs, self.certain)
 
-    def _scan(self, number: int) -> None:
-        writers: dict[int, list[int]] = defaultdict(list)
-        readers: dict[int, list[int]] = defaultdict(list)
-        exposed: dict[int, list[tuple[int, bool]]] = defaultdict(list)
-        killed: set[int] = set()
-        for i in range(self.blocks[number].start, self.blocks[number].end):
-            for r in self.uses[i]:
-                self.edges += [Edge(Hazard.RAW, p, i, r) for p in writers[r]]
-                if r not in killed:
-                    exposed[r].append((i, False))
-            for r in self.defs[i]:
-                self.edges += [Edge(Hazard.WAW, p, i, r) for p in writers[r]]
-                self.edges += [Edge(Hazard.WAR, p, i, r) for p in readers[r] if p != i]
-                if r not in killed:
-                    exposed[r].append((i, True))
-                if self.overwrites(i):
-                    writers[r], readers[r] = [], []
-                    killed.add(r)
-                writers[r].append(i)
-            for r in self.uses[i]:
-                if r not in self.defs[i] or not self.overwrites(i):
-                    readers[r].append(i)
-        self.exposed.append(exposed)
-        self.kills.append(killed)
-        self.exits.append(
-            [Pending(p, r, True) for r, found in writers.items() for p in found]
-            + [Pending(p, r, False) for r, found in readers.items() for p in found]
-        )
+    @cached_property
+    def definitions(self) -> dict[int, list[int]]:
+        """Instructions that write each register."""
+        found: dict[int, list[int]] = {}
+        for i, defs in enumerate(self.defs):
+            for r in defs:
+                found.setdefault(r, []).append(i)
+        return found
 
     def reads_late(self, i: int, register: int) -> bool:
         """May a variable-latency instruction still have to read this source after it was issued?
@@ -95,10 +63,6 @@ class Program:
         return not self.instructions[i].is_conditional
 
 
-def _registers(accesses: tuple[tuple[int, str], ...]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(register for register, _ in accesses))
-
-
 @dataclass(frozen=True)
 class Arrangement:
     """An order of a program's instructions with their control bits, and the times that follow from them."""
@@ -113,10 +77,16 @@ class Arrangement:
     """Cycle of issue, counted in stalls from the head of the block."""
     total: list[int]
     """Cycles per block."""
+    waits: list[tuple[tuple[int, int], ...]]
+    """Per instruction: (scoreboard, the count it may still hold) for each scoreboard that it waits for."""
 
-    @property
-    def is_original_order(self) -> bool:
-        return all(position == i for position, i in enumerate(self.order))
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        return np.array(self.start, dtype=np.int64)
+
+    @cached_property
+    def positions(self) -> NDArray[np.int64]:
+        return np.array(self.position, dtype=np.int64)
 
 
 def arrange(program: Program, order: list[int], controls: list[Control]) -> Arrangement:
@@ -128,7 +98,8 @@ def arrange(program: Program, order: list[int], controls: list[Control]) -> Arra
             position[i], start[i] = p, cycle
             cycle += controls[i].stall
         total.append(cycle)
-    return Arrangement(order, position, controls, start, total)
+    waits = [tuple(boards_waited(program, control, i)) for i, control in enumerate(controls)]
+    return Arrangement(order, position, controls, start, total, waits)
 
 
 def as_compiled(program: Program) -> Arrangement:
@@ -136,9 +107,9 @@ def as_compiled(program: Program) -> Arrangement:
     return arrange(program, list(range(len(controls))), controls)
 
 
-def boards_waited(program: Program, arrangement: Arrangement, i: int) -> Iterator[tuple[int, int]]:
-    """(scoreboard, the count it may still hold) for each scoreboard that `i` waits for."""
-    for k in arrangement.controls[i].waits:
+def boards_waited(program: Program, control: Control, i: int) -> Iterator[tuple[int, int]]:
+    """(scoreboard, the count it may still hold) for each scoreboard that `i` waits for with these bits."""
+    for k in _BOARDS[control.wait_mask]:
         yield k, 0
     depbar = program.instructions[i].depbar
     if depbar is not None:

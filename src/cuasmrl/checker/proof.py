@@ -5,10 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
+import numpy as np
+
 from cuasmrl.binary.cubin import WORD_BYTES, Cubin
 from cuasmrl.binary.sass import Control, Distances, Listing, disassemble, distances
+from cuasmrl.checker.crossing import Crossing
 from cuasmrl.checker.fields import crowding_faults, field_faults
-from cuasmrl.checker.latency import Latencies
+from cuasmrl.checker.flights import Tables
+from cuasmrl.checker.latency import Latencies, Timed
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
 from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
@@ -101,9 +105,12 @@ class _KernelProof:
         self.table = table
         self.program = Program(listing)
         self.original = as_compiled(self.program)
-        self.findings = run(self.program, self.original)
+        self.tables = Tables(self.program)
+        self.findings = run(self.program, self.tables, self.original)
         self.unprotected = self.findings.unprotected
-        self.latencies = Latencies(self.program, table, self.original, self.unprotected)
+        self.timed = Timed(self.program, table, self.unprotected)
+        self.latencies = Latencies(self.program, self.timed, self.original)
+        self.crossing = Crossing(self.program, self.timed, self.original, self.latencies.waits)
         self.spacings = Spacings(self.program, table, self.original)
         self.memory = MemoryOrder(self.program)
 
@@ -128,7 +135,7 @@ class _KernelProof:
         yield self.memory.faults(candidate)
         yield self._scoreboard_faults(candidate)
         yield crowding_faults(self.program, candidate, self.original)
-        yield self.latencies.faults(candidate)
+        yield self._distance_faults(candidate)
         yield self.spacings.release_faults(candidate)
         yield self.spacings.spacing_faults(candidate)
 
@@ -158,22 +165,25 @@ class _KernelProof:
 
         Blocks and their graph are unchanged, so every use then sees the same definitions on every path.
         """
-        position = candidate.position
-        for hazard, p, c, register in self.program.edges:
-            if position[p] > position[c]:
-                yield Fault(Rule.DATA_FLOW, c, f"{{p}} must stay before {{c}}: {hazard.name}", p, register)
+        for hazard, p, c, register in self.program.dependences.broken(candidate.positions):
+            yield Fault(Rule.DATA_FLOW, c, f"{{p}} must stay before {{c}}: {hazard.name}", p, register)
+
+    def _distance_faults(self, candidate: Arrangement) -> Iterator[Fault]:
+        if candidate != self.original:
+            yield from self.latencies.faults(candidate)
+            yield from self.crossing.faults(candidate)
 
     def _scoreboard_faults(self, candidate: Arrangement) -> Iterator[Fault]:
-        found = run(self.program, candidate)
+        found = run(self.program, self.tables, candidate, self.findings.settled)
         for edge in found.unprotected - self.unprotected:
             message = f"{{c}} no longer waits for {{p}}: {edge.hazard.name} without a scoreboard"
             yield Fault(Rule.SCOREBOARD, edge.consumer, message, edge.producer, edge.register)
         for i, settled in self.findings.settled.items():
             # Such a wait may stand for memory that has to be settled, which no register shows.
-            for operation in settled & found.under_way[i]:
+            for operation in settled & found.under_way.get(i, set()):
                 yield Fault(Rule.SCOREBOARD, i, "{c} no longer waits for {p}", operation.instruction)
         for i, unordered in found.unordered.items():
-            for operation in unordered - self.findings.unordered[i]:
+            for operation in unordered - self.findings.unordered.get(i, set()):
                 message = "{c} no longer waits for {p}, which orders what comes behind it"
                 yield Fault(Rule.SCOREBOARD, i, message, operation.instruction)
 
@@ -181,9 +191,9 @@ class _KernelProof:
     def _counts(self) -> Counter[str]:
         program = self.program
         counts = Counter[str](instructions=len(program.instructions), blocks=len(program.blocks))
-        for edge in self.program.edges:
-            variable = self.program.instructions[edge.producer].is_variable
-            counts[f"{edge.hazard} {'scoreboard' if variable else 'distance'}"] += 1
+        variable = np.array([i.is_variable for i in program.instructions], dtype=bool)
+        for (hazard, is_variable), amount in program.dependences.counts(variable).items():
+            counts[f"{hazard} {'scoreboard' if is_variable else 'distance'}"] = amount
         counts["records"] = len(self.program.kernel.record_offsets())
         counts["memory and synchronisation"] = sum(self.memory.ordered)
         counts["unprotected in the original"] = len(self.unprotected)
@@ -192,7 +202,19 @@ class _KernelProof:
     @cached_property
     def digest(self) -> str:
         """Over the answers for this kernel: a row for another opcode changes no proof."""
-        relied = [str(self.latencies.required(edge)) for edge in self.latencies.edges]
+        digest = hashlib.sha256()
+        pieces = (piece for piece in self._relied_on() if piece)
+        # All numbers are parted by blanks, and the first has none in front.
+        digest.update(next(pieces, b"")[1:])
+        for piece in pieces:
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def _relied_on(self) -> Iterator[bytes]:
+        yield from self.timed.relied_on()
+        answers: dict[str, bytes] = {}
         for i in self.program.instructions:
-            relied.append(f"{self.table.minimum_stall(i)} {self.table.spacing(i)} {self.table.release(i)}")
-        return hashlib.sha256(" ".join(relied).encode()).hexdigest()
+            if i.timing_key not in answers:
+                found = f" {self.table.minimum_stall(i)} {self.table.spacing(i)} {self.table.release(i)}"
+                answers[i.timing_key] = found.encode()
+            yield answers[i.timing_key]
