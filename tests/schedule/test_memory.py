@@ -3,17 +3,17 @@
 import pytest
 
 from cuasmrl.binary.sass import Listing
-from cuasmrl.schedule.memory import AddressBook
+from cuasmrl.schedule.memory import MemoryOrder
 from tests.assembly import listing
 
 
 def keeps_order(*texts: str, arch: int = 90) -> bool:
     """Of the first and the last instruction."""
     code: Listing = listing("\n".join(f"B------:R-:W-:-:S04  {text}" for text in texts), arch)
-    book = AddressBook()
-    for instruction in code.instructions:
-        book.enter(instruction)
-    return book.must_keep_order(code.instructions[0], code.instructions[-1])
+    order, found = MemoryOrder(), 0
+    for number, instruction in enumerate(code.instructions):
+        found = order.enter(instruction, number)
+    return bool(found & 1)
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,21 @@ import pytest
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Listing, disassemble
 from cuasmrl.schedule import control_flow
-from cuasmrl.schedule.scoreboards import Outstanding, analyse, finished, in_order, issue, registers_of
+from cuasmrl.schedule.machine import Ledger, Machine, analyse, bits
+from cuasmrl.schedule.scoreboards import Outstanding, in_order, registers_of
 from tests.assembly import listing
 
 
-def state_after(code: Listing, count: int) -> dict[Outstanding, dict[int, int]]:
-    state: dict[Outstanding, dict[int, int]] = {}
+def state_after(code: Listing, count: int) -> dict[Outstanding, set[int]]:
+    """What is under way, and the scoreboards that announce it."""
+    ledger = Ledger(code.instructions)
+    machine = Machine(ledger, ledger.idle())
     for instruction in code.instructions[:count]:
-        for key in finished(state, instruction, instruction.control, code.instructions):
-            del state[key]
-        issue(state, instruction, instruction.control, code.instructions)
-    return state
+        machine.end(machine.finished(instruction, instruction.control))
+        machine.issue(instruction, instruction.control)
+    return {
+        ledger.keys[n]: {k for k in range(6) if machine.announced_by(k) >> n & 1} for n in bits(machine.out)
+    }
 
 
 RESULT, READ = False, True
@@ -29,7 +33,7 @@ def test_a_load_is_outstanding_until_its_barrier_is_waited_for() -> None:
     B------:R-:W-:-:S02  MOV R7, R8
     B0-----:R-:W-:-:S02  FADD R5, R4, R4
     """)
-    assert state_after(code, 2)[Outstanding(0, RESULT)] == {0: 0}
+    assert state_after(code, 2)[Outstanding(0, RESULT)] == {0}
     assert state_after(code, 3) == {}
 
 
@@ -39,10 +43,11 @@ def test_a_later_load_of_the_queue_covers_an_earlier_one() -> None:
     B------:R-:W1:-:S02  LDS R5, [R2+0x4]
     B-1----:R-:W-:-:S02  FADD R6, R4, R5
     """)
-    assert state_after(code, 1)[Outstanding(0, RESULT)] == {}
+    assert state_after(code, 1)[Outstanding(0, RESULT)] == set()
     assert 1 in state_after(code, 2)[Outstanding(0, RESULT)]
     assert state_after(code, 3) == {}
-    assert Outstanding(0, RESULT) in analyse(control_flow(code), code.instructions).covered
+    analysis = analyse(control_flow(code), code.instructions)
+    assert Outstanding(0, RESULT) in [analysis.ledger.keys[n] for n in bits(analysis.covered)]
 
 
 def test_a_global_load_is_not_covered_by_a_shared_one() -> None:
@@ -50,7 +55,7 @@ def test_a_global_load_is_not_covered_by_a_shared_one() -> None:
     B------:R-:W-:-:S04  LDG.E R4, desc[UR4][R2.64]
     B------:R-:W1:-:S02  LDS R5, [R2+0x4]
     """)
-    assert state_after(code, 2)[Outstanding(0, RESULT)] == {}
+    assert state_after(code, 2)[Outstanding(0, RESULT)] == set()
 
 
 def test_reads_are_in_order_over_the_whole_memory_pipe() -> None:
@@ -99,4 +104,4 @@ def test_nothing_the_compiler_emits_is_unprotected(
     built: Callable[[str, str, int], Cubin], name: str, config: str, arch: int
 ) -> None:
     for code in disassemble(built(name, config, arch)).values():
-        assert analyse(control_flow(code), code.instructions).unexplained == frozenset()
+        assert analyse(control_flow(code), code.instructions).unexplained_consumers == frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import ClassVar
@@ -209,7 +209,7 @@ class Scheduler:
 
 
 def latency(
-    first: Instruction, second: Instruction, need: int, reasons: set[Reason], latencies: Latencies
+    first: Instruction, second: Instruction, need: int, reasons: Set[Reason], latencies: Latencies
 ) -> int:
     """Cycles from one instruction to another that depends on it, as far as they can be told beforehand."""
     control, mask = first.control, second.control.wait_mask

@@ -14,15 +14,39 @@ app = typer.Typer(help="Measure on this machine, and print the table.")
 
 
 @app.command()
-def schedule(as_json: Json = False) -> None:
+def schedule(
+    size: Annotated[
+        list[int] | None,
+        typer.Option("--size", help="Instructions of large kernels; repeat for several.", min=1),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="Processor time for one large kernel.", min=1)
+    ] = 600,
+    as_json: Json = False,
+) -> None:
     """Times of reading, moving and checking.
 
-    On the largest config of each published workload.
+    On the largest config of each published workload; then, in processor time, on kernels of growing size.
     """
+    from cuasmrl.bench.large import SIZES, large
     from cuasmrl.bench.schedule import schedule as measure
-    from cuasmrl.cli.tables import schedule_table
+    from cuasmrl.cli.tables import large_table, schedule_table
 
-    _show(measure, schedule_table, as_json)
+    with progress("measuring", as_json) as advance:
+        published = measure(advance)
+    if not as_json:
+        console.print(schedule_table(published))
+    with progress("measuring large kernels", as_json) as advance:
+        figures = large(advance, size or SIZES, seconds)
+    if as_json:
+        print_json(
+            {
+                "published": [figure.as_dict() for figure in published],
+                "large": [figure.as_dict() for figure in figures],
+            }
+        )
+    else:
+        console.print(large_table(figures))
 
 
 @app.command()

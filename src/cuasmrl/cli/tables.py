@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cuasmrl.bench.emulator import EmulatorFigures
+from cuasmrl.bench.large import STAGES, LargeFigures, growth
 from cuasmrl.bench.schedule import ScheduleFigures
 from cuasmrl.gpu.simulation import Simulation
 from cuasmrl.workloads.emulation import Outcome
@@ -117,6 +118,40 @@ def schedule_table(figures: list[ScheduleFigures]) -> Table:
         moves = f"{1000 * f.swap:.0f} µs", f"{f.shift:.1f} ms", f"{f.check:.0f} ms"
         table.add_row(f.kernel, str(f.instructions), *whole, *moves)
     return table
+
+
+def large_table(figures: list[LargeFigures]) -> Table:
+    """A row for each size, and for each shape how the last grew against the first: 1 is linear."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("processor time (sm_80)")
+    for column in (
+        "instr.",
+        "blocks",
+        "load",
+        "board",
+        "reassigned",
+        "lint",
+        "check",
+        "swap",
+        "shift",
+        "memory",
+    ):
+        table.add_column(column, justify="right")
+    for shape in dict.fromkeys(f.shape for f in figures):
+        alike = [f for f in figures if f.shape == shape]
+        for f in alike:
+            times = (_seconds(getattr(f, stage)) for stage in STAGES[:-2])
+            moves = ("" if time is None else f"{1000 * time:.2f} ms" for time in (f.swap, f.shift))
+            memory = "" if f.megabytes is None else f"{f.megabytes:,.0f} MB"
+            table.add_row(shape, f"{f.instructions:,}", f"{f.blocks:,}", *times, *moves, memory)
+        ratios = (growth(alike, stage) for stage in STAGES[:-2])
+        texts = ("" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
+        table.add_row("  growth per instruction", "", "", *texts)
+    return table
+
+
+def _seconds(seconds: float | None) -> str:
+    return "not in time" if seconds is None else f"{seconds:.2f} s"
 
 
 def emulator_table(figures: list[EmulatorFigures]) -> Table:

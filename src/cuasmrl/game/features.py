@@ -145,8 +145,8 @@ def _static(board: Board, scope: Scope, profile: Profile) -> Float:
                 *(float(declaration.pipe is pipe) for pipe in _PIPES),
                 *(float(getattr(declaration, what) is space) for space, what in _MEMORY),
                 instruction.order is Order.SYNC, board.fixed[i], instruction.is_variable,
-                instruction.is_conditional, float(_log(len(graph.predecessors[i]))),
-                float(_log(len(graph.successors[i]))), depth[block.number] / _DEEPEST, iterations,
+                instruction.is_conditional, float(_log(graph.before[i])),
+                float(_log(graph.behind[i])), depth[block.number] / _DEEPEST, iterations,
                 weights.get(i, 0.0) / largest,
             ]  # fmt: skip
     return rows

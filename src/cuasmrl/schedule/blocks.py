@@ -1,7 +1,9 @@
 """Basic blocks and the control flow graph of a kernel."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from cuasmrl.binary.cubin import WORD_BYTES, Kernel
 from cuasmrl.binary.sass import File, Instruction, Kind, Listing, file_of
@@ -27,12 +29,20 @@ def control_flow(listing: Listing) -> tuple[Block, ...]:
     starts = sorted(_leaders(listing.kernel, instructions, tables))
     ends = [*starts[1:], len(instructions)]
     number_of = {start: number for number, start in enumerate(starts)}
-    returns = [i.index + 1 for i in instructions if i.opcode == "CALL" and i.index + 1 in number_of]
+    returns = frozenset(i.index + 1 for i in instructions if i.opcode == "CALL")
+    reconvergence = _Reconvergence(instructions)
+
+    @cache
+    def numbered(targets: frozenset[int]) -> tuple[int, ...]:
+        return tuple(sorted(number_of[t] for t in targets if t in number_of))
+
+    every = frozenset(starts)
     blocks = []
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        targets = _successors(instructions, instructions[end - 1], returns, tables, starts)
-        known = sorted({number_of[t] for t in targets if t in number_of})
-        blocks.append(Block(number, start, end, tuple(known)))
+        near, far = _successors(reconvergence, instructions[end - 1], returns, tables, every)
+        # Returns and reconvergences go to the same many places: so these are kept once.
+        known = numbered(far) if far.issuperset(near) else numbered(far.union(near))
+        blocks.append(Block(number, start, end, known))
     return tuple(blocks)
 
 
@@ -49,31 +59,37 @@ def _leaders(
     return {leader for leader in leaders if leader < len(instructions)}
 
 
+_NOWHERE: frozenset[int] = frozenset()
+
+
 def _successors(
-    instructions: tuple[Instruction, ...],
+    reconvergence: "_Reconvergence",
     last: Instruction,
-    returns: list[int],
+    returns: frozenset[int],
     tables: dict[int, tuple[int, ...]],
-    starts: list[int],
-) -> Iterable[int]:
+    starts: frozenset[int],
+) -> tuple[Iterable[int], frozenset[int]]:
+    """Where control goes: a few places of this instruction, and places that it has in common with others."""
     following = last.index + 1
     if not _may_jump(last):
-        return [following]
+        return [following], _NOWHERE
     fall_through = [following] if _may_fall_through(last) else []
     target = [last.target // WORD_BYTES] if last.target is not None else []
     match last.opcode:
         case "EXIT" | "KILL" | "RTT":
-            return fall_through
+            return fall_through, _NOWHERE
         case "RET":
-            return [*fall_through, *returns]
+            return fall_through, returns
         case "BSYNC":
-            return _reconvergence(instructions, last)
+            return [following], reconvergence.behind(last)
         case "BRX" | "BRXU" | "JMX" | "JMXU":
             recorded = tables.get(last.address)
-            return [*fall_through, *([t // WORD_BYTES for t in recorded] if recorded else starts)]
+            if not recorded:
+                return fall_through, starts
+            return [*fall_through, *(t // WORD_BYTES for t in recorded)], _NOWHERE
         case "CALL" if not target:
-            return [following]
-    return [*fall_through, *target]
+            return [following], _NOWHERE
+    return [*fall_through, *target], _NOWHERE
 
 
 def _may_jump(instruction: Instruction) -> bool:
@@ -83,22 +99,34 @@ def _may_jump(instruction: Instruction) -> bool:
     return instruction.target is not None and instruction.opcode != "BSSY"
 
 
-def _reconvergence(instructions: tuple[Instruction, ...], last: Instruction) -> list[int]:
+class _Reconvergence:
     """Lanes that wait at a BSYNC go on where their BSSY said, which compilers place right behind it.
 
     In a kernel with calls it is not plain which BSSY was theirs, and with barriers moved about (BMOV) not
     even which barrier: then every one that may be.
     """
-    barriers = {access.register for access in last.uses}
-    moved = any(_moves_barrier(i) for i in instructions)
-    targets = {
-        i.target // WORD_BYTES
-        for i in instructions
-        if i.opcode == "BSSY" and i.target is not None and (moved or barriers & {d.register for d in i.defs})
-    }
-    following = last.index + 1
-    plain = not moved and not any(i.opcode == "CALL" for i in instructions)
-    return [following] if plain and following in targets else [following, *targets]
+
+    def __init__(self, instructions: tuple[Instruction, ...]) -> None:
+        self._moved = any(_moves_barrier(i) for i in instructions)
+        self._plain = not self._moved and not any(i.opcode == "CALL" for i in instructions)
+        noted = [i for i in instructions if i.opcode == "BSSY" and i.target is not None]
+        self._every = frozenset(i.target // WORD_BYTES for i in noted if i.target is not None)
+        targets: dict[int, set[int]] = defaultdict(set)
+        for i in noted:
+            for access in i.defs:
+                targets[access.register].add((i.target or 0) // WORD_BYTES)
+        self._targets = {barrier: frozenset(places) for barrier, places in targets.items()}
+        """Barrier register → where those go on that wait at it."""
+
+    def behind(self, last: Instruction) -> frozenset[int]:
+        """Places besides the next instruction."""
+        if self._moved:
+            return self._every
+        barriers = {access.register for access in last.uses}
+        places = [self._targets[barrier] for barrier in sorted(barriers) if barrier in self._targets]
+        if self._plain and any(last.index + 1 in targets for targets in places):
+            return _NOWHERE
+        return places[0] if len(places) == 1 else _NOWHERE.union(*places)
 
 
 def _moves_barrier(instruction: Instruction) -> bool:

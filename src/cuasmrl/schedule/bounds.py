@@ -111,6 +111,7 @@ class Bounds:
         held = self._held_setters()
         spacings = [self._spacing(i) for i in originals.code]
         releases = [originals.table.release(i) or HORIZON if i.control.sets else 0 for i in originals.code]
+        longest = max(releases)
         widest: dict[str, int] = {}
         for pipe, spacing in zip(self.pipe, spacings, strict=True):
             widest[pipe] = max(widest.get(pipe, 1), spacing)
@@ -118,7 +119,7 @@ class Bounds:
         for i, instruction in enumerate(originals.code):
             head = originals.times[i]
             tail = self.length[self.block_of[i]] - head
-            awaited = max(releases) if awaited_boards(instruction, instruction.control.wait_mask) else 0
+            awaited = longest if awaited_boards(instruction, instruction.control.wait_mask) else 0
             # Every producer is at least one cycle away from the end of its own block.
             needed_head = max(needs.head.get(i, 0), widest[self.pipe[i]], awaited) - 1
             limits.append(
@@ -152,5 +153,5 @@ class Bounds:
             relying = [i for i in positions if i in self.originals.boundaries.waits_before]
             short = self.length[block.number] < HORIZON
             for w in positions if short else positions[: relying[-1] + 1 - block.start] if relying else ():
-                held |= set(self.originals.awaited.get(w, ()))
+                held.update(self.originals.awaited.get(w, ()))
         return held

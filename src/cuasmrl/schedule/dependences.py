@@ -1,75 +1,23 @@
-"""The dependence graph of a block: which instructions must keep their order, and at what distance."""
+"""Which instructions of a block must keep their order, and at what distance."""
 
+from __future__ import annotations
+
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from cuasmrl.binary.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction, Order
+from cuasmrl.binary.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, Boundaries, cross_block_needs, is_pause, issue_times
-from cuasmrl.schedule.memory import AddressBook
-from cuasmrl.schedule.scoreboards import (
-    Guards,
-    Outstanding,
-    State,
-    analyse,
-    awaited_boards,
-    awaited_setters,
-    finished,
-    is_ordered_by,
-    is_read_late,
-    issue,
-    own_boards,
-    raised_boards,
-    registers_of,
-    unprotected,
-)
+from cuasmrl.schedule.flow import Flow
+from cuasmrl.schedule.graph import Edge, Graph, Reason
+from cuasmrl.schedule.machine import Analysis, analyse
+from cuasmrl.schedule.orders import OrderOfMemory, Padding, Pauses, weave
+from cuasmrl.schedule.scoreboards import awaited_boards, awaited_setters, is_read_late, raised_boards
+from cuasmrl.schedule.shelters import Shelters, Unexplained, unexplained_in
 
-
-class Reason(StrEnum):
-    REGISTER = "register"
-    MEMORY = "memory"
-    SYNC = "synchronisation"
-    SCOREBOARD = "scoreboard"
-    ANNOUNCED = "announced by a scoreboard"
-    WAIT = "wait"
-    QUEUE = "in-order queue"
-    WARP = "warp-wide order"
-    PADDING = "padding"
-    PAUSE = "wait that passes the time"
-
-
-@dataclass(slots=True)
-class Edge:
-    """`need` cycles at least from the first to the second; 0 where only the order matters."""
-
-    need: int
-    reasons: set[Reason]
-
-
-@dataclass
-class Graph:
-    """Instructions are named by their index in the original listing."""
-
-    successors: dict[int, dict[int, Edge]] = field(default_factory=lambda: defaultdict(dict))
-    predecessors: dict[int, dict[int, Edge]] = field(default_factory=lambda: defaultdict(dict))
-    inherits: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(waiting instruction, protected instruction) → wait bits the second needs to leave the first's shelter;
-    0 where bits cannot replace the shelter (a DEPBAR)."""
-    leashes: list[tuple[int, int, int]] = field(default_factory=list)
-    """(first, second, cycles): the second issues no earlier than so many cycles before the first."""
-    relied: set[int] = field(default_factory=set)
-    """Instructions whose waits pass time that others count on."""
-
-    def add(self, first: int, second: int, need: int, reason: Reason) -> None:
-        edge = self.successors[first].get(second)
-        if edge is None:
-            self.successors[first][second] = self.predecessors[second][first] = Edge(need, {reason})
-            return
-        edge.need = max(edge.need, need)
-        edge.reasons.add(reason)
+__all__ = ["Edge", "Graph", "Originals", "Reason", "build_graph", "build_loose_graph"]
 
 
 @dataclass(frozen=True)
@@ -80,30 +28,40 @@ class Originals:
     times: Sequence[int]
     table: Distances
     boundaries: Boundaries
-    entries: Sequence[State]
-    """Operations outstanding at the start of each block."""
-    covered: Mapping[Outstanding, frozenset[int]]
-    """Operations that some wait finds finished through a later instruction's barrier: which scoreboards."""
+    machine: Analysis
     counted_boards: frozenset[int]
     """Scoreboards on which some DEPBAR counts: their setters keep their order."""
+    named_boards: frozenset[int]
+    """Scoreboards that some DEPBAR names."""
     awaited: Mapping[int, tuple[int, ...]]
     """Waiting instruction → those of its block that raised what it waits for."""
+    waiting: Sequence[int]
+    """All that wait, in the order of the code."""
+    pauses: Sequence[int]
+    """All that may take longer than stall counts say, in the order of the code."""
 
     @staticmethod
-    def of(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> "Originals":
-        machine = analyse(blocks, code)
-        boundaries = cross_block_needs(blocks, code, table)
-        for p, c in machine.unexplained:
-            boundaries.keep_distance(p, c)
+    def of(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> Originals:
+        flow = Flow(blocks)
+        machine = analyse(blocks, code, flow)
+        boundaries = cross_block_needs(blocks, code, table, flow)
+        for p in machine.unexplained_producers:
+            boundaries.keep_tail(p)
+        for c in machine.unexplained_consumers:
+            boundaries.keep_head(c)
+        awaited = awaited_setters(blocks, code)
+        conditions = [i.depbar for i in code if i.depbar is not None]
         return Originals(
             code=code,
             times=issue_times(blocks, code),
             table=table,
             boundaries=boundaries,
-            entries=machine.entries,
-            covered=machine.covered,
-            counted_boards=frozenset(i.depbar[0] for i in code if i.depbar is not None and i.depbar[1] > 0),
-            awaited=awaited_setters(blocks, code),
+            machine=machine,
+            counted_boards=frozenset(board for board, count, _ in conditions if count > 0),
+            named_boards=frozenset(k for board, _, others in conditions for k in (board, *others)),
+            awaited=awaited,
+            waiting=sorted(awaited),
+            pauses=[i.index for i in code if is_pause(i, i.control.wait_mask)],
         )
 
     def distance(self, first: int, second: int) -> int:
@@ -115,31 +73,52 @@ def build_graph(
 ) -> Graph:
     """Dependences of one block in its present order, under its present control bits."""
     graph = Graph()
-    _register_edges(graph, order, originals)
-    _memory_edges(graph, [originals.code[i] for i in order])
-    _padding_edges(graph, [originals.code[i] for i in order])
+    is_original = all(
+        i == k and control[i] is originals.code[i].control for k, i in enumerate(order, block.start)
+    )
+    position = {i: q for q, i in enumerate(order)}
+    entry = originals.machine.entries[block.number]
+    _register_edges(graph, order, position, originals)
+    _warp_edges(graph, order, originals)
     _board_edges(graph, order, control, originals)
-    _scoreboard_edges(graph, order, control, originals.entries[block.number], originals)
-    _pause_edges(graph, order, originals)
+    exposed: Unexplained = {}
+    consumers = originals.machine.unexplained_consumers
+    if not is_original or not consumers.isdisjoint(order):
+        exposed = unexplained_in(order, control, entry, originals.code, originals.machine)
+        _exposed_edges(graph, exposed, position, originals)
+    _pause_distances(graph, order, position, originals)
+    shelters = Shelters(order, control, entry, originals.code, originals.machine, exposed)
+    weave(graph, order, originals.code, *_common(order, originals), shelters)
     return graph
 
 
-def build_loose_graph(block: Block, boards: Sequence[int], originals: Originals) -> Graph:
+def build_loose_graph(
+    block: Block, boards: Sequence[int], originals: Originals, edges: Iterable[tuple[int, int, int, Reason]]
+) -> Graph:
     """What holds in every order, whichever scoreboards announce what; only these boards stay as they are."""
     order = range(block.start, block.end)
+    position = {i: q for q, i in enumerate(order)}
     graph = Graph()
-    _register_edges(graph, order, originals)
-    _memory_edges(graph, [originals.code[i] for i in order])
-    _padding_edges(graph, [originals.code[i] for i in order])
+    _register_edges(graph, order, position, originals)
+    _warp_edges(graph, order, originals)
     _board_edges(graph, order, {i: originals.code[i].control for i in order}, originals, boards)
-    _pause_edges(graph, order, originals)
+    _pause_distances(graph, order, position, originals)
+    for first, second, need, reason in edges:
+        graph.add(first, second, need, reason)
+    weave(graph, order, originals.code, *_common(order, originals))
     return graph
 
 
-def _register_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
+def _common(order: Sequence[int], originals: Originals) -> tuple[OrderOfMemory, Padding, Pauses]:
+    """What orders instructions whichever scoreboards announce what."""
+    return OrderOfMemory(), Padding(order, originals.code), Pauses(originals.boundaries)
+
+
+def _register_edges(
+    graph: Graph, order: Sequence[int], position: Mapping[int, int], originals: Originals
+) -> None:
     writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
     readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
-    pauses = [i for i in order if is_pause(originals.code[i], originals.code[i].control.wait_mask)]
     for i in order:
         consumer = originals.code[i]
         for hazard, table, accesses in (
@@ -150,7 +129,7 @@ def _register_edges(graph: Graph, order: Sequence[int], originals: Originals) ->
             for access in accesses:
                 for p, earlier in table[access.register]:
                     if p != i:
-                        _register_edge(graph, hazard, p, earlier, i, access, pauses, originals)
+                        _register_edge(graph, hazard, p, earlier, i, access, position, originals)
         for access in consumer.defs:
             if not consumer.is_conditional:
                 writers[access.register].clear()
@@ -167,7 +146,7 @@ def _register_edge(
     earlier: Access,
     c: int,
     access: Access,
-    pauses: list[int],
+    position: Mapping[int, int],
     originals: Originals,
 ) -> None:
     producer, consumer = originals.code[p], originals.code[c]
@@ -185,19 +164,24 @@ def _register_edge(
     # ptxas came closer than anything known: it may count on a wait in between to pass the time.
     graph.add(p, c, min(distance, HORIZON), Reason.REGISTER)
     if distance < HORIZON:
-        _keep_pauses_between(graph, p, c, pauses, originals)
+        between = _between(originals.pauses, p, c)
+        _keep_pauses(graph, p, c, sorted(between, key=position.__getitem__), originals)
 
 
-def _keep_pauses_between(graph: Graph, p: int, c: int, pauses: list[int], originals: Originals) -> None:
+def _between(instructions: Sequence[int], p: int, c: int) -> Sequence[int]:
+    """Of a list in the order of the code, those behind p and up to c."""
+    return instructions[bisect_right(instructions, p) : bisect_right(instructions, c)]
+
+
+def _keep_pauses(graph: Graph, p: int, c: int, pauses: Iterable[int], originals: Originals) -> None:
     """A wait in between passes the same time only if what it waits for is not issued earlier."""
     for w in pauses:
-        if p < w <= c:
-            graph.relied.add(w)
-            graph.add(p, w, 0, Reason.PAUSE)
-            if w < c:
-                graph.add(w, c, 0, Reason.PAUSE)
-            for s in originals.awaited.get(w, ()):
-                keep_behind(graph, p, s, originals)
+        graph.relied.add(w)
+        graph.add(p, w, 0, Reason.PAUSE)
+        if w < c:
+            graph.add(w, c, 0, Reason.PAUSE)
+        for s in originals.awaited.get(w, ()):
+            keep_behind(graph, p, s, originals)
 
 
 def keep_behind(graph: Graph, first: int, second: int, originals: Originals) -> None:
@@ -209,50 +193,14 @@ def keep_behind(graph: Graph, first: int, second: int, originals: Originals) -> 
         graph.leashes.append((first, second, -distance))
 
 
-def _memory_edges(graph: Graph, code: Sequence[Instruction]) -> None:
-    book = AddressBook()
-    since_sync: list[Instruction] = []
-    last_sync: int | None = None
-    last_warp_wide: int | None = None
-    for instruction in code:
-        book.enter(instruction)
-        if instruction.order is Order.SYNC:
-            for other in since_sync:
-                graph.add(other.index, instruction.index, 0, Reason.SYNC)
-            if last_sync is not None:
-                graph.add(last_sync, instruction.index, 0, Reason.SYNC)
-            since_sync, last_sync = [], instruction.index
-        elif instruction.order is Order.MEMORY:
-            if last_sync is not None:
-                graph.add(last_sync, instruction.index, 0, Reason.SYNC)
-            for other in since_sync:
-                if book.must_keep_order(other, instruction):
-                    graph.add(other.index, instruction.index, 0, Reason.MEMORY)
-            since_sync.append(instruction)
-        if instruction.declaration is not None and instruction.declaration.warp_wide:
-            if last_warp_wide is not None:
-                graph.add(last_warp_wide, instruction.index, 0, Reason.WARP)
-            last_warp_wide = instruction.index
-
-
-_PADDED_SLOTS = 4
-"""Padding fills up to four slots of the shared-memory queue, some of them with real loads."""
-
-
-def _padding_edges(graph: Graph, code: Sequence[Instruction]) -> None:
-    """In front of a padded instruction the shared-memory queue keeps its order, dummies included."""
-    queue = [i.index for i in code if i.declaration is not None and i.declaration.queue == "shared"]
-    dummies = {i.index for i in code if i.is_dummy_load}
-    for position, dummy in enumerate(queue):
-        if dummy not in dummies:
-            continue
-        window = queue[max(0, position + 1 - _PADDED_SLOTS) : position + 1]
-        for first, second in pairwise(window):
-            graph.add(first, second, 0, Reason.PADDING)
-        for earlier in queue[: position + 1 - len(window)]:
-            graph.add(earlier, window[0], 0, Reason.PADDING)
-        for later in queue[position + 1 :]:
-            graph.add(dummy, later, 0, Reason.PADDING)
+def _warp_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
+    last: int | None = None
+    for i in order:
+        declaration = originals.code[i].declaration
+        if declaration is not None and declaration.warp_wide:
+            if last is not None:
+                graph.add(last, i, 0, Reason.WARP)
+            last = i
 
 
 def _board_edges(
@@ -293,104 +241,28 @@ def _release_need(setter: int, waiter: int, board: int, originals: Originals) ->
     return needed
 
 
-def _scoreboard_edges(
-    graph: Graph, order: Sequence[int], control: Mapping[int, Control], entry: State, originals: Originals
+def _exposed_edges(
+    graph: Graph, exposed: Unexplained, position: Mapping[int, int], originals: Originals
 ) -> None:
-    """Whoever touches a register of an outstanding operation stays behind the wait that ended it."""
-    code = originals.code
-    state: State = {key: dict(guards) for key, guards in entry.items()}
-    issued: set[int] = set()
-    shelters: dict[tuple[int, bool], list[tuple[int, int]]] = defaultdict(list)
-    ended: list[tuple[Outstanding, int, int]] = []
+    """What neither a wait nor a queue explains keeps its distance."""
+    for i, operations in exposed.items():
+        for p in operations:
+            if p < i and p in position:
+                graph.add(p, i, min(originals.distance(p, i), HORIZON), Reason.SCOREBOARD)
+                _keep_pauses(graph, p, i, _between(originals.waiting, p, i), originals)
+
+
+def _pause_distances(
+    graph: Graph, order: Sequence[int], position: Mapping[int, int], originals: Originals
+) -> None:
+    """Pairs across a border that count on a wait: what it waits for is not issued earlier."""
+    needs, end = originals.boundaries, max(order)
     for i in order:
-        instruction = code[i]
-        for key in finished(state, instruction, control[i], code):
-            own = own_boards(code[key.index], key.is_read)
-            if key not in originals.covered and not own & awaited_boards(instruction, control[i].wait_mask):
-                # In the present order another barrier happens to announce it, but nothing keeps it so.
-                continue
-            bits = _sheltering_bits(code[key.index], key, state[key], control[i])
-            for register in registers_of(code[key.index], key):
-                shelters[register, key.is_read].append((i, bits))
-            ended.append((key, i, bits))
-            del state[key]
-        _shelter_edges(graph, instruction, control[i].wait_mask, shelters)
-        for key, w, bits in ended:
-            if is_ordered_by(instruction, key, code[key.index]):
-                _shelter(graph, w, instruction.index, bits, control[i].wait_mask)
-        _queue_edges(graph, instruction, state, issued, originals)
-        for key in issue(state, instruction, control[i], code):
-            if key.index in issued and key in originals.covered:
-                graph.add(key.index, i, 0, Reason.QUEUE)
-        issued.add(i)
-
-
-def _sheltering_bits(producer: Instruction, key: Outstanding, guards: Guards, control: Control) -> int:
-    """Wait bits that end an operation: its own barriers', else those of whom it stays ahead of."""
-    waited = {k for k in guards if control.wait_mask >> k & 1}
-    return sum(1 << k for k in waited & own_boards(producer, key.is_read) or waited)
-
-
-def _shelter_edges(
-    graph: Graph,
-    instruction: Instruction,
-    own_waits: int,
-    shelters: dict[tuple[int, bool], list[tuple[int, int]]],
-) -> None:
-    """An instruction that waits for the same scoreboard itself needs no shelter."""
-    touched = [(a.register, False) for a in instruction.uses]
-    touched += [(a.register, is_read) for a in instruction.defs for is_read in (False, True)]
-    for key in touched:
-        for w, bits in shelters.get(key, ()):
-            _shelter(graph, w, instruction.index, bits, own_waits)
-    if not instruction.is_conditional:
-        for access in instruction.defs:
-            shelters.pop((access.register, False), None)
-            shelters.pop((access.register, True), None)
-
-
-def _shelter(graph: Graph, w: int, i: int, bits: int, own_waits: int) -> None:
-    if w != i and not bits & own_waits:
-        graph.add(w, i, 0, Reason.WAIT)
-        known = graph.inherits.get((w, i), bits)
-        graph.inherits[w, i] = known | bits if known and bits else 0
-
-
-def _queue_edges(
-    graph: Graph, instruction: Instruction, state: State, issued: set[int], originals: Originals
-) -> None:
-    """Overwrites that the queue keeps in order stay in order; what nothing explains keeps its distance.
-
-    What is outstanding from the previous iteration is before everything in this one, wherever it stands.
-    """
-    unexplained = {key.index for key in unprotected(state, instruction, originals.code)}
-    reads = {a.register for a in instruction.uses}
-    writes = {a.register for a in instruction.defs}
-    for key in state:
-        p, i = key.index, instruction.index
-        if p not in issued or not registers_of(originals.code[p], key) & (reads | writes):
-            continue
-        if p not in unexplained:
-            graph.add(p, i, 0, Reason.QUEUE)
-        elif p < i:
-            graph.add(p, i, min(originals.distance(p, i), HORIZON), Reason.SCOREBOARD)
-            _keep_pauses_between(graph, p, i, sorted(originals.awaited), originals)
-
-
-def _pause_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
-    """Pairs across a border that count on a wait: the wait stays between them and the border."""
-    pauses = [i for i in order if is_pause(originals.code[i], originals.code[i].control.wait_mask)]
-    for i in order:
-        if i in originals.boundaries.waits_after:
-            for w in pauses:
-                if i < w:
-                    graph.relied.add(w)
-                    graph.add(i, w, 0, Reason.PAUSE)
-                    for s in originals.awaited.get(w, ()):
-                        keep_behind(graph, i, s, originals)
-        if i in originals.boundaries.waits_before:
-            for w in pauses:
-                if w <= i:
-                    graph.relied.add(w)
-                if w < i:
-                    graph.add(w, i, 0, Reason.PAUSE)
+        if i in needs.waits_after:
+            for w in sorted(_between(originals.pauses, i, end), key=position.__getitem__):
+                graph.relied.add(w)
+                for s in originals.awaited.get(w, ()):
+                    keep_behind(graph, i, s, originals)
+    relying = [i for i in order if i in needs.waits_before]
+    if relying:
+        graph.relied.update(_between(originals.pauses, min(order) - 1, max(relying)))

@@ -5,22 +5,15 @@ room for improvement: stalls longer than anything needs, fillers that only pass 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from cuasmrl.binary.sass import File, Instruction, Listing, distances, file_of, name_of
 from cuasmrl.schedule import Block, Board
+from cuasmrl.schedule.machine import Ledger, Machine, at_entry, bits
 from cuasmrl.schedule.mining import mutually_executed, stall_clock
-from cuasmrl.schedule.scoreboards import (
-    Outstanding,
-    at_entry,
-    finished,
-    issue,
-    registers_of,
-    returns_in_order,
-)
 
 
 class Rule(StrEnum):
@@ -113,21 +106,25 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
     if board.is_opaque:
         return
     code = listing.instructions
-    entries = at_entry(_without_returns(board.blocks, code), code, _may_follow)
+    ledger = Ledger(code, follows_surely=False)
+    entries = at_entry(_without_returns(board.blocks, code), ledger)
     for block in board.blocks:
-        state = {key: dict(guards) for key, guards in entries[block.number].items()}
+        machine = Machine(ledger, entries[block.number])
         for consumer in code[block.start : block.end]:
-            for key in finished(state, consumer, consumer.control, code):
-                del state[key]
+            machine.end(machine.finished(consumer, consumer.control))
             # An unknown opcode counts as reading everything, which is no finding.
             reads = {access.register for access in consumer.uses} if consumer.declaration else set()
-            for key in state:
-                if not mutually_executed(code[key.index], consumer):
+            met = 0
+            for register in reads:
+                met |= ledger.results.get(register, 0)
+            for n in bits(met & machine.out):
+                starter = code[ledger.keys[n].index]
+                if not mutually_executed(starter, consumer):
                     continue
-                for register in sorted(_unfinished_reads(code[key.index], key, reads)):
-                    sentence = f"{consumer} reads {name_of(register)} without waiting for {code[key.index]}"
+                for register in sorted(_whole_results(ledger.registers[n] & reads)):
+                    sentence = f"{consumer} reads {name_of(register)} without waiting for {starter}"
                     yield Finding(Rule.UNPROTECTED_RESULT, listing.kernel.name, consumer.address, sentence)
-            issue(state, consumer, consumer.control, code, _may_follow)
+            machine.issue(consumer, consumer.control)
 
 
 def _without_returns(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[Block]:
@@ -137,17 +134,9 @@ def _without_returns(blocks: Sequence[Block], code: Sequence[Instruction]) -> li
     ]
 
 
-def _may_follow(earlier: Instruction, later: Instruction, _: Sequence[Instruction]) -> bool:
-    return returns_in_order(earlier, later)
-
-
-def _unfinished_reads(producer: Instruction, key: Outstanding, reads: set[int]) -> set[int]:
-    """Only whole results: the predicate of an atomic, for one, comes back sooner than its value."""
-    if key.is_read:
-        return set()
-    return {
-        register for register in registers_of(producer, key) & reads if file_of(register) in (File.R, File.UR)
-    }
+def _whole_results(registers: Iterable[int]) -> set[int]:
+    """Only these: the predicate of an atomic, for one, comes back sooner than its value."""
+    return {register for register in registers if file_of(register) in (File.R, File.UR)}
 
 
 def _fillers(listing: Listing, board: Board) -> Iterator[Finding]:

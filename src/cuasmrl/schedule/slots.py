@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from cuasmrl.binary.sass import BARRIERS, Pipe
 from cuasmrl.compiled import compiled
@@ -84,6 +85,19 @@ class Play(NamedTuple):
     board_of: Int
     """Of each operation: its scoreboard, -1 while or if it has none."""
     is_under_way: Int
+    members: Int
+    """Operations under way, in no order: a row of those without a scoreboard, a row of those with one."""
+    sizes: Int
+    """How many those are."""
+    place: Int
+    """Of each operation: where it stands in its row."""
+    stops: Int
+    """Positions that wait or raise a scoreboard whatever is assigned, and the number of positions."""
+    next_stop: Int
+    """Of each position: the first of these from there on."""
+    raisers: Int
+    """Positions that raise a scoreboard in the original for an operation, and the number of positions."""
+    next_raiser: Int
 
 
 _LATENCY = 40
@@ -171,8 +185,20 @@ def _assign(
         position[order[p]] = p
         for d in range(needed_starts[order[p]], needed_starts[order[p] + 1]):
             ends[needed[d]] = min(ends[needed[d]], times[p])
-    is_under_way = (signs[:, Sign.STARTER] < 0).astype(np.int64)
-    play = Play(order, position, times, ends, begun, signs[:, Sign.BOARD].copy(), is_under_way)
+    is_under_way = np.zeros(operations, np.int64)
+    waits_anyway = (traits[order, Trait.WAITS] != 0) | (traits[order, Trait.IS_FROZEN] != 0)
+    raises = (traits[order, Trait.RESULT] >= 0) & (traits[order, Trait.WRITE] >= 0)
+    raises |= (traits[order, Trait.SOURCES] >= 0) & (traits[order, Trait.READ] >= 0)
+    stops, next_stop = _marked(waits_anyway)
+    raisers, next_raiser = _marked(raises)
+    play = Play(
+        order, position, times, ends, begun, signs[:, Sign.BOARD].copy(), is_under_way,
+        np.empty((2, operations), np.int64), np.zeros(2, np.int64), np.empty(operations, np.int64),
+        stops, next_stop, raisers, next_raiser,
+    )  # fmt: skip
+    for o in range(operations):
+        if signs[o, Sign.STARTER] < 0:
+            _begin(o, play)
     seen_at = np.zeros(BARRIERS, np.int64)
     raised = np.zeros(BARRIERS, np.int64)
     for p in range(n):
@@ -203,6 +229,39 @@ def _assign(
 
 
 @compiled
+def _marked(is_marked: npt.NDArray[np.bool_]) -> tuple[Int, Int]:
+    """Marked positions, closed by their number; and for each position the first of them from there on."""
+    n = len(is_marked)
+    found = np.append(np.flatnonzero(is_marked), n)
+    following = np.empty(n + 1, np.int64)
+    k = len(found) - 1
+    for p in range(n, -1, -1):
+        if k > 0 and found[k - 1] >= p:
+            k -= 1
+        following[p] = k
+    return found, following
+
+
+@compiled
+def _begin(o: int, play: Play) -> None:
+    row = 1 if play.board_of[o] >= 0 else 0
+    play.is_under_way[o] = 1
+    play.place[o] = play.sizes[row]
+    play.members[row, play.sizes[row]] = o
+    play.sizes[row] += 1
+
+
+@compiled
+def _finish(o: int, play: Play) -> None:
+    row = 1 if play.board_of[o] >= 0 else 0
+    play.is_under_way[o] = 0
+    play.sizes[row] -= 1
+    last = play.members[row, play.sizes[row]]
+    play.members[row, play.place[o]] = last
+    play.place[last] = play.place[o]
+
+
+@compiled
 def _start(i: int, time: int, play: Play, traits: Int, signs: Int, boards: Int) -> tuple[int, int]:
     """Scoreboards for the result and for the sources of an instruction that issues now."""
     result, sources = traits[i, Trait.RESULT], traits[i, Trait.SOURCES]
@@ -212,26 +271,31 @@ def _start(i: int, time: int, play: Play, traits: Int, signs: Int, boards: Int) 
         if not is_frozen and play.ends[result] != _NEVER:
             write = _cheapest(result, time, traits[i, Trait.WRITE], play, traits, signs, boards)
             play.board_of[result] = write
-        play.begun[result], play.is_under_way[result] = time, 1
+        play.begun[result] = time
+        _begin(result, play)
     if sources >= 0:
         if play.board_of[sources] < 0 and result >= 0 and play.ends[result] <= play.ends[sources]:
             play.board_of[sources] = play.board_of[result]
         elif not is_frozen and play.ends[sources] != _NEVER:
             read = _cheapest(sources, time, traits[i, Trait.READ], play, traits, signs, boards)
             play.board_of[sources] = read
-        play.begun[sources], play.is_under_way[sources] = time, 1
+        play.begun[sources] = time
+        _begin(sources, play)
     return write, read
 
 
 @compiled
 def _end(k: int, play: Play, signs: Int) -> None:
     """A wait for a scoreboard ends what raised it, and what queues have finished before that."""
-    for a in range(len(signs)):
-        if play.is_under_way[a] and play.board_of[a] == k:
-            play.is_under_way[a] = 0
-            for o in range(len(signs)):
-                if play.is_under_way[o] and _is_over_with(o, a, play, signs):
-                    play.is_under_way[o] = 0
+    announced = play.members[1, : play.sizes[1]]
+    for a in np.sort(announced[play.board_of[announced] == k]):
+        if play.is_under_way[a]:
+            _finish(a, play)
+            for row in range(2):
+                # From behind, since the last one takes the place of one that ends.
+                for m in range(play.sizes[row] - 1, -1, -1):
+                    if _is_over_with(play.members[row, m], a, play, signs):
+                        _finish(play.members[row, m], play)
 
 
 @compiled
@@ -255,11 +319,12 @@ def _announcer(o: int, play: Play, signs: Int) -> int:
     best, first = int(play.board_of[o]), _NEVER
     if best >= 0:
         return best
-    for a in range(len(signs)):
-        if play.is_under_way[a] and play.board_of[a] >= 0 and _is_over_with(o, a, play, signs):
+    announcer = -1
+    for a in play.members[1, : play.sizes[1]]:
+        if _is_over_with(o, a, play, signs):
             position = play.position[signs[a, Sign.STARTER]]
-            if position < first:
-                best, first = int(play.board_of[a]), position
+            if position < first or (position == first and a < announcer):
+                best, first, announcer = int(play.board_of[a]), position, a
     return best
 
 
@@ -268,8 +333,8 @@ def _cheapest(o: int, time: int, habit: int, play: Play, traits: Int, signs: Int
     """The scoreboard with which an operation delays others, and is delayed, least; -1 to rely on the next."""
     i, end, queue = signs[o, Sign.STARTER], play.ends[o], signs[o, Sign.QUEUE]
     cost = np.zeros(BARRIERS, np.int64)
-    for p in range(play.position[i] + 1, len(play.order)):
-        at, j = play.times[p], play.order[p]
+    for s in range(play.next_stop[play.position[i] + 1], len(play.stops) - 1):
+        at, j = play.times[play.stops[s]], play.order[play.stops[s]]
         if at >= end:
             break
         for k in range(BARRIERS):
@@ -279,10 +344,8 @@ def _cheapest(o: int, time: int, habit: int, play: Play, traits: Int, signs: Int
             for column in (Trait.WRITE, Trait.READ):
                 if traits[j, column] >= 0:
                     cost[traits[j, column]] += _wait(end - at)
-    for a in range(len(signs)):
+    for a in play.members[1, : play.sizes[1]]:
         k = play.board_of[a]
-        if not play.is_under_way[a] or k < 0:
-            continue
         if play.ends[a] < end:
             cost[k] += _wait(play.ends[a] - time)
         elif signs[a, Sign.STARTER] >= 0 and (not queue or signs[a, Sign.QUEUE] != queue):
@@ -301,7 +364,8 @@ def _cheapest(o: int, time: int, habit: int, play: Play, traits: Int, signs: Int
 def _reliance(o: int, play: Play, traits: Int, signs: Int) -> int:
     """What it costs to go without a scoreboard: the next one that ends only after it has to be waited for."""
     i, end = signs[o, Sign.STARTER], play.ends[o]
-    for p in range(play.position[i] + 1, len(play.order)):
+    for r in range(play.next_raiser[play.position[i] + 1], len(play.raisers) - 1):
+        p = play.raisers[r]
         if play.times[p] + _SEEN > end:
             break
         j = play.order[p]
