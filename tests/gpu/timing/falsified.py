@@ -1,0 +1,54 @@
+"""Tables of distances that are wrong on purpose, and the schedules that a board makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cuasmrl.bench.latencies import table_rows
+from cuasmrl.binary.sass import Distances, Hazard, Instruction, Listing, file_of, overwriter_class
+from cuasmrl.gpu.timing.comparison import Pair
+from cuasmrl.schedule import Board, Schedule
+
+
+class Falsified(Distances):
+    """The shipped table, but for some pairs."""
+
+    def __init__(self, arch: int, lies: dict[Pair, int]) -> None:
+        super().__init__(arch, table_rows())
+        self.lies = lies
+
+    def answer(
+        self, hazard: Hazard, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
+    ) -> int | None:
+        pair = Pair(hazard, file, producer, producer_role, consumer, consumer_role)
+        truth = super().answer(*pair)
+        return self.lies.get(pair, truth)
+
+
+def retimed(listing: Listing, lies: dict[Pair, int], blocks: Iterable[int] | None = None) -> Schedule:
+    """What a board that believes the lies makes of a kernel by giving its blocks the smallest stalls."""
+    board = Board(listing, table=Falsified(listing.kernel.arch, lies))
+    for number in range(len(board.blocks)) if blocks is None else blocks:
+        board.retime(number)
+    return board.schedule()
+
+
+def pairs_of(first: Instruction, second: Instruction) -> list[Pair]:
+    """The hazards between two instructions as the table names them, if the first has a fixed latency."""
+    found = []
+    if not first.is_variable:
+        for hazard, uses in ((Hazard.RAW, second.uses), (Hazard.WAW, second.defs)):
+            found += [
+                Pair(hazard, file_of(d.register), first.timing_key, d.role, second.timing_key, u.role)
+                for d in first.defs
+                for u in uses
+                if d.register == u.register
+            ]
+    overwriter = overwriter_class(second)
+    found += [
+        Pair(Hazard.WAR, file_of(u.register), first.timing_key, u.role, overwriter, "")
+        for u in first.uses
+        for d in second.defs
+        if d.register == u.register
+    ]
+    return found
