@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cuasmrl.bench.latencies import table_rows
-from cuasmrl.binary.sass import Distances, Hazard, Instruction, Listing, file_of, overwriter_class
-from cuasmrl.gpu.timing.comparison import Pair
+from cuasmrl.binary.sass import (
+    Distances,
+    Hazard,
+    Instruction,
+    Listing,
+    distances,
+    file_of,
+    overwriter_class,
+)
+from cuasmrl.gpu.timing.comparison import Pair, latency_of
+from cuasmrl.gpu.timing.latencies import latencies
 from cuasmrl.schedule import Board, Schedule
 
 
@@ -51,4 +60,19 @@ def pairs_of(first: Instruction, second: Instruction) -> list[Pair]:
         for d in second.defs
         if d.register == u.register
     ]
+    return found
+
+
+def claimed_pairs(listing: Listing) -> set[tuple[Pair, int]]:
+    """Pairs of neighbours in the code that both the table and the model have an answer for."""
+    arch = listing.kernel.arch
+    times, table = latencies(arch), distances(arch)
+    found = set()
+    code = listing.instructions
+    for i in code:
+        for later in code[i.index + 1 : i.index + 8]:
+            for pair in pairs_of(i, later):
+                latency = latency_of(times, pair)
+                if latency is not None and latency > 2 and table.answer(*pair) is not None:
+                    found.add((pair, latency))
     return found

@@ -1,7 +1,7 @@
 """What the sanitizer must find, worked out slowly and in another way: from every access, look back.
 
-Of `cuasmrl.gpu.timing` it knows the log and the latencies alone. What instructions read and write, and queues,
-are facts of `cuasmrl.binary.sass`.
+Of `cuasmrl.gpu.timing` it knows the log and the latencies alone. What instructions read and write, and their
+queues, are facts of `cuasmrl.binary.sass`.
 """
 
 from __future__ import annotations
