@@ -52,6 +52,8 @@ KNOWN = {
         (80, Pair(WAW, "R", "HMMA.16816.F32", "data", "FADD", "data"), 20),
         (80, Pair(WAR, "R", "HMMA.16816.F32", "data", "*alu", ""), 7),
         (80, Pair(WAR, "R", "IMMA.16832.S4.S4", "data", "*alu", ""), 1),
+        (90, Pair(WAR, "UR", "UIADD3", "data", "UMOV", ""), 3),
+        (90, Pair(WAR, "UR", "UIADD3", "data", "*uniform", ""), 3),
         # The uniform datapath
         (90, Pair(RAW, "UR", "UIADD3", "data", "IADD3", "data"), 6),
         (90, Pair(RAW, "UR", "R2UR", "data", "UIADD3", "data"), 13),
@@ -75,6 +77,7 @@ def test_what_the_chips_need(arch: int, pair: Pair, cycles: int) -> None:
         Pair(WAW, "R", "HMMA.16816.F32", "data", "LDG", "data"),
         Pair(WAR, "R", "HMMA.16816.F32", "data", LATE, ""),
         Pair(WAR, "R", "IADD3", "data", "*alu", ""),
+        Pair(WAR, "UR", "UIADD3", "data", "USHF", ""),
         Pair(Hazard.SPACING, "", "IADD3", "", "*", ""),
     ],
 )
@@ -129,6 +132,10 @@ def test_lower_ends_count() -> None:
 
 def reason(found: Disagreement) -> str | None:
     pair = found.pair
+    if (pair.hazard, pair.file, pair.consumer) == (WAR, "UR", "*uniform"):
+        return (
+            "the table tells overwriters apart by pipe, and UMOV, ULDC, VOTEU, ELECT write before others do"
+        )
     for consumer in (pair.consumer, ""):
         if (why := KNOWN.get((found.arch, pair.hazard, pair.producer, consumer))) is not None:
             return why

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-from cuasmrl.binary.sass import Distances, File, Hazard, Row
+from cuasmrl.binary.sass import ANY, OPCODES, Distances, File, Hazard, Row
 from cuasmrl.gpu.timing.latencies import Latencies, latencies
 
 HAZARDS = (Hazard.RAW, Hazard.WAW, Hazard.WAR)
@@ -78,7 +79,10 @@ class Comparison:
 
 
 def latency_of(times: Latencies, pair: Pair) -> int | None:
-    """What the model needs between two instructions; None where it makes no claim."""
+    """What the model needs between two instructions; None where it makes no claim.
+
+    Of a class of overwriters it is what the first to write needs: what the table allows it allows to each.
+    """
     file, first, second = pair.file, pair[2:4], pair[4:6]
     match pair.hazard:
         case Hazard.RAW:
@@ -86,8 +90,26 @@ def latency_of(times: Latencies, pair: Pair) -> int | None:
         case Hazard.WAW:
             return times.overwrite_after(file, *first, *second)
         case Hazard.WAR:
-            return times.free_after(file, *first, pair.consumer)
+            return max(_free_after(times, pair), default=0) or None
     return None
+
+
+def _free_after(times: Latencies, pair: Pair) -> list[int]:
+    """For each of a class of overwriters; 0 for one that nothing is claimed of."""
+    file, first = pair.file, (pair.producer, pair.producer_role)
+    overwriters = _overwriters(pair.consumer, times.arch)
+    return [times.free_after(file, *first, overwriter) or 0 for overwriter in overwriters]
+
+
+@cache
+def _overwriters(name: str, arch: int) -> tuple[str, ...]:
+    """Who is meant by a class of overwriters: an opcode, or all of a pipe that do not write late."""
+    name = name.removeprefix(ANY)
+    return tuple(
+        opcode.name
+        for opcode in OPCODES.values()
+        if name in (opcode.name, opcode.pipe) and not opcode.is_variable(arch)
+    )
 
 
 def compare(table: Distances, rows: Iterable[Row]) -> list[Comparison]:
@@ -133,7 +155,10 @@ def closer_code(rows: Iterable[Row]) -> list[Disagreement]:
     found = []
     for row in rows:
         if row.hazard in HAZARDS and row.file != File.B:
-            latency = latency_of(latencies(row.arch), _pair(row))
+            times, pair = latencies(row.arch), _pair(row)
+            # Which one of a class it was is not known.
+            least = min(_free_after(times, pair), default=0) if row.hazard is Hazard.WAR else None
+            latency = latency_of(times, pair) if least is None else least
             if latency is not None and row.smallest < latency:
                 found.append(Disagreement(row.arch, _pair(row), row.smallest, latency, row.witness))
     return found

@@ -22,7 +22,7 @@ from functools import cache
 from importlib import resources
 from itertools import product
 
-from cuasmrl.binary.sass import DATA, GUARD, LATE, OPCODES
+from cuasmrl.binary.sass import DATA, GUARD, OPCODES
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.parameters import Certainty, Number
 
@@ -111,10 +111,8 @@ class Latencies:
         return max(1, older.least - newer.most + 1)
 
     def free_after(self, file: str, reader: str, role: str, writer: str) -> int | None:
-        """From a reader to who overwrites its source; the writer may be a class of overwriters."""
-        if writer == LATE:
-            return None
-        pair = self._pair(Kind.HELD, file, reader, role, writer.removeprefix(EVERYBODY), DATA)
+        """From a reader to who overwrites its source."""
+        pair = self._pair(Kind.HELD, file, reader, role, writer, DATA)
         return None if pair is None else pair.least
 
     def _result(self, file: str, key: str, role: str) -> Latency | None:
