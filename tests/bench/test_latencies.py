@@ -43,7 +43,11 @@ def test_pairs_below_are_printed() -> None:
 
 
 def test_compilers_keep_to_the_latencies(softmax: Path) -> None:
-    assert json.loads(run("bench", "latencies", "--code", softmax, "--json"))["closer"] == []
+    found = json.loads(run("bench", "latencies", "--code", softmax, "--json"))
+    assert found["closer"] == []
+    assert all(number["pairs"] >= number["pairs_at_it"] for number in found["numbers"])
+    (sums,) = [n for n in found["numbers"] if n["file"] == "R" and n["first"] == n["second"] == ["fma"]]
+    assert (80 in sums["chips"], sums["low"], sums["pairs_at_it"] > 0) == (True, 4, True)
     assert run("bench", "latencies", "--code", softmax).startswith("0 pairs of ")
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from rich.table import Table
 
-from cuasmrl.binary.sass import Row, distances
+from cuasmrl.binary.sass import Hazard, Row, distances
 from cuasmrl.binary.sass.distances import joined, read_rows
 from cuasmrl.gpu.timing.comparison import Comparison, Disagreement, closer_code, compare
+from cuasmrl.gpu.timing.latencies import Latency, latencies, shipped_latencies
 from cuasmrl.schedule.mining import Mined, mine
 from cuasmrl.workloads import ARCHS
 
@@ -44,6 +46,33 @@ def compare_code(
         for key, row in zip(sorted(mined.evidence), mined.rows, strict=True)
     )
     return mined, closer_code(rows)
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """What some code says of a number that a result is read by."""
+
+    latency: Latency
+    pairs: int
+    """Pairs that it decides about, alone or with another."""
+    at: int
+    """Those that stand exactly as far apart as it says."""
+
+    def as_dict(self) -> dict[str, object]:
+        return {**self.latency.as_dict(), "pairs": self.pairs, "pairs_at_it": self.at}
+
+
+def witnesses(mined: Mined) -> list[Witnesses]:
+    """How the sources of mined numbers count, in the order of the file."""
+    pairs, at = Counter[Latency](), Counter[Latency]()
+    for (arch, hazard, *names), evidence in mined.evidence.items():
+        if hazard is Hazard.RAW:
+            times = latencies(arch)
+            cycles = times.read_after(*names)
+            for row in times.behind_a_read(*names):
+                pairs[row] += evidence.counts.total()
+                at[row] += evidence.counts[cycles or 0]
+    return [Witnesses(row, pairs[row], at[row]) for row in shipped_latencies() if row in pairs]
 
 
 def latencies_table(comparisons: Iterable[Comparison]) -> Table:

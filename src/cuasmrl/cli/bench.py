@@ -50,7 +50,7 @@ def latencies(
         typer.Option(
             "--code",
             help="Look for pairs in the cubins and libraries below this folder that stand closer instead; "
-            "status 1 if there are any.",
+            "status 1 if there are any. With --json also how many pairs each number decides about.",
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes.", min=1)] = 2,
@@ -60,7 +60,7 @@ def latencies(
 
     With every pair for which the table answers less than the model needs.
     """
-    from cuasmrl.bench.latencies import compare_code, compare_table, latencies_table
+    from cuasmrl.bench.latencies import compare_code, compare_table, latencies_table, witnesses
 
     if code is not None:
         with progress("mining", as_json) as advance:
@@ -69,6 +69,7 @@ def latencies(
             print_json({
                 "cubins": mined.cubins, "instructions": mined.instructions,
                 "closer": [one.as_dict() for one in closer],
+                "numbers": [one.as_dict() for one in witnesses(mined)],
             })  # fmt: skip
         else:
             for one in closer:

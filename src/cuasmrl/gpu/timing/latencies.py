@@ -16,7 +16,7 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -59,6 +59,12 @@ class Latency:
     second: tuple[str, ...]
     number: Number
 
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "chips": sorted(self.chips), "kind": str(self.kind), "file": self.file, "first": self.first,
+            "second": self.second, **asdict(self.number),
+        }  # fmt: skip
+
     @property
     def least(self) -> int:
         return math.floor(self.number.low)
@@ -89,14 +95,23 @@ class Latencies:
 
     def read_after(self, file: str, producer: str, role: str, reader: str, reader_role: str) -> int | None:
         """From a producer to who reads its result."""
+        match self.behind_a_read(file, producer, role, reader, reader_role):
+            case (passed_on,):
+                return passed_on.least
+            case (result, read):
+                return max(1, result.least - read.most)
+        return None
+
+    def behind_a_read(
+        self, file: str, producer: str, role: str, reader: str, reader_role: str
+    ) -> tuple[Latency, ...]:
+        """The numbers that decide: one where the result is passed on, else result and read, or none."""
         passed_on = self._pair(Kind.FORWARD, file, producer, role, reader, reader_role)
         if passed_on is not None:
-            return passed_on.least
+            return (passed_on,)
         result = self._result(file, producer, role)
         read = self._find(Kind.READ, file, 1, reader, reader_role)
-        if result is None or read is None:
-            return None
-        return max(1, result.least - read.most)
+        return () if result is None or read is None else (result, read)
 
     def overwrite_after(
         self, file: str, producer: str, role: str, writer: str, writer_role: str
