@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 
 from cuasmrl.bench.latencies import table_rows
 from cuasmrl.binary.sass import (
@@ -11,8 +12,6 @@ from cuasmrl.binary.sass import (
     Instruction,
     Listing,
     distances,
-    file_of,
-    overwriter_class,
 )
 from cuasmrl.gpu.timing.comparison import Pair, latency_of
 from cuasmrl.gpu.timing.latencies import latencies
@@ -42,25 +41,33 @@ def retimed(listing: Listing, lies: dict[Pair, int], blocks: Iterable[int] | Non
     return board.schedule()
 
 
+class _Naming(Distances):
+    """Answers nothing, and remembers what it was asked for: the names that the table has for a pair."""
+
+    def __init__(self, arch: int) -> None:
+        super().__init__(arch, ())
+        self.asked: list[Pair] = []
+
+    def answer(
+        self, hazard: Hazard, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
+    ) -> int | None:
+        self.asked.append(Pair(hazard, file, producer, producer_role, consumer, consumer_role))
+        return None
+
+
 def pairs_of(first: Instruction, second: Instruction) -> list[Pair]:
-    """The hazards between two instructions as the table names them, if the first has a fixed latency."""
-    found = []
-    if not first.is_variable:
-        for hazard, uses in ((Hazard.RAW, second.uses), (Hazard.WAW, second.defs)):
-            found += [
-                Pair(hazard, file_of(d.register), first.timing_key, d.role, second.timing_key, u.role)
-                for d in first.defs
-                for u in uses
-                if d.register == u.register
-            ]
-    overwriter = overwriter_class(second)
-    found += [
-        Pair(Hazard.WAR, file_of(u.register), first.timing_key, u.role, overwriter, "")
-        for u in first.uses
-        for d in second.defs
-        if d.register == u.register
-    ]
-    return found
+    """The hazards between two instructions that distance protects from, as the table names them."""
+    table = _Naming(first.arch)
+    results = () if first.is_variable else first.defs
+    for hazard, early, late in (
+        (Hazard.RAW, results, second.uses),
+        (Hazard.WAW, results, second.defs),
+        (Hazard.WAR, first.uses, second.defs),
+    ):
+        for a, b in product(early, late):
+            if a.register == b.register:
+                table.required(hazard, first, second, a.register, a.role, b.role)
+    return table.asked
 
 
 def claimed_pairs(listing: Listing) -> set[tuple[Pair, int]]:

@@ -121,7 +121,8 @@ def test_a_vote_too_early() -> None:
 def test_a_source_of_a_product_overwritten_too_early() -> None:
     """A table that lets everybody overwrite as soon as LDSM may."""
     code = alone("HMMA.16816.F32 R4, R8, R12, R4", "MOV R9, R20", 7, 80)
-    pair = Pair(Hazard.WAR, "R", "HMMA.16816.F32", "data", "*alu", "")
+    (pair,) = pairs_of(*code.instructions[CHAIN : CHAIN + 2])
+    assert pair.hazard is Hazard.WAR
     assert found_in(code, retimed(code, {}), 80) == ()
     (finding,) = found_in(code, retimed(code, {pair: 1}), 80)
     assert (finding.hazard, finding.register) == (Hazard.WAR, "R9")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from cuasmrl.bench.latencies import compare_table, table_rows
-from cuasmrl.binary.sass import LATE, Hazard, distances
+from cuasmrl.binary.sass import Hazard, distances
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.comparison import Disagreement, Pair, closer_code, compare, latency_of
 from cuasmrl.gpu.timing.latencies import COLUMNS, Kind, latencies, parse_latencies, shipped_latencies
 from cuasmrl.gpu.timing.parameters import Certainty
 from cuasmrl.workloads import ARCHS
-from tests.gpu.timing.falsified import Falsified
+from tests.gpu.timing.falsified import Falsified, pairs_of
+from tests.gpu.timing.programs import stream
 
 RAW, WAW, WAR = Hazard.RAW, Hazard.WAW, Hazard.WAR
 
@@ -51,6 +52,7 @@ KNOWN = {
         (120, Pair(RAW, "R", "HMMA.16816.F32", "data", "FADD", "data"), 28),
         (80, Pair(WAW, "R", "HMMA.16816.F32", "data", "FADD", "data"), 20),
         (80, Pair(WAR, "R", "HMMA.16816.F32", "data", "*alu", ""), 7),
+        (80, Pair(WAR, "R", "HMMA.16816.F32", "data", "IMAD.WIDE", "low"), 7),
         (80, Pair(WAR, "R", "IMMA.16832.S4.S4", "data", "*alu", ""), 1),
         (90, Pair(WAR, "UR", "UIADD3", "data", "UMOV", ""), 3),
         (90, Pair(WAR, "UR", "UIADD3", "data", "*uniform", ""), 3),
@@ -75,7 +77,8 @@ def test_what_the_chips_need(arch: int, pair: Pair, cycles: int) -> None:
         Pair(RAW, "R", "LDG", "data", "IADD3", "data"),
         Pair(RAW, "R", "IADD3", "data", "IADD3", "guard"),
         Pair(WAW, "R", "HMMA.16816.F32", "data", "LDG", "data"),
-        Pair(WAR, "R", "HMMA.16816.F32", "data", LATE, ""),
+        Pair(WAR, "R", "HMMA.16816.F32", "data", "*late", ""),
+        Pair(WAR, "R", "HMMA.16816.F32", "data", "IMAD", "late"),
         Pair(WAR, "R", "IADD3", "data", "*alu", ""),
         Pair(WAR, "UR", "UIADD3", "data", "USHF", ""),
         Pair(Hazard.SPACING, "", "IADD3", "", "*", ""),
@@ -153,11 +156,17 @@ def test_no_row_of_the_table_was_seen_closer() -> None:
     assert [str(found) for found in closer_code(table_rows())] == []
 
 
+def war_pair() -> Pair:
+    """As the table names the overwriter of a source."""
+    (pair,) = pairs_of(*stream("HMMA.16816.F32 R4, R8, R12, R4", "MOV R9, R20", arch=80).instructions[:2])
+    return pair
+
+
 @pytest.mark.parametrize(
     ("arch", "pair", "answer"),
     [
         (80, Pair(RAW, "P", "ISETP", "data", "VOTE", "data"), 4),
-        (80, Pair(WAR, "R", "HMMA.16816.F32", "data", "*alu", ""), 1),
+        (80, war_pair(), 1),
         (120, Pair(RAW, "R", "IADD.64", "data", "ISETP", "data"), 4),
     ],
 )

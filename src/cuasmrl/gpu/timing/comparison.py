@@ -17,6 +17,8 @@ from cuasmrl.binary.sass import ANY, OPCODES, Distances, File, Hazard, Row
 from cuasmrl.gpu.timing.latencies import Latencies, latencies
 
 HAZARDS = (Hazard.RAW, Hazard.WAW, Hazard.WAR)
+_LATE = "late"
+"""Role of a result that is written when a scoreboard says so."""
 
 
 class Pair(NamedTuple):
@@ -97,19 +99,17 @@ def latency_of(times: Latencies, pair: Pair) -> int | None:
 def _free_after(times: Latencies, pair: Pair) -> list[int]:
     """For each of a class of overwriters; 0 for one that nothing is claimed of."""
     file, first = pair.file, (pair.producer, pair.producer_role)
-    overwriters = _overwriters(pair.consumer, times.arch)
+    overwriters = () if pair.consumer_role == _LATE else _overwriters(pair.consumer, times.arch)
     return [times.free_after(file, *first, overwriter) or 0 for overwriter in overwriters]
 
 
 @cache
 def _overwriters(name: str, arch: int) -> tuple[str, ...]:
-    """Who is meant by a class of overwriters: an opcode, or all of a pipe that do not write late."""
-    name = name.removeprefix(ANY)
-    return tuple(
-        opcode.name
-        for opcode in OPCODES.values()
-        if name in (opcode.name, opcode.pipe) and not opcode.is_variable(arch)
-    )
+    """Who is meant: an instruction, or with a `*` in front all of a pipe that do not write late."""
+    if not name.startswith(ANY):
+        return (name,)
+    pipe = name.removeprefix(ANY)
+    return tuple(o.name for o in OPCODES.values() if o.pipe == pipe and not o.is_variable(arch))
 
 
 def compare(table: Distances, rows: Iterable[Row]) -> list[Comparison]:
