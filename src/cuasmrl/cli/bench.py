@@ -68,6 +68,54 @@ def timing(as_json: Json = False) -> None:
 
 
 @app.command()
+def latencies(
+    code: Annotated[
+        Path | None,
+        typer.Option(
+            "--code",
+            help="Look for pairs in the cubins and libraries below this folder that stand closer instead; "
+            "status 1 if there are any. With --json also how many pairs each number decides about.",
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes.", min=1)] = 2,
+    as_json: Json = False,
+) -> None:
+    """The table of distances beside the sanitizer's latencies.
+
+    With every pair for which the table answers less than the model needs.
+    """
+    from cuasmrl.bench.latencies import compare_code, compare_table, latencies_table, witnesses
+
+    if code is not None:
+        with progress("mining", as_json) as advance:
+            mined, closer = compare_code(code, jobs, advance)
+        if as_json:
+            print_json({
+                "cubins": mined.cubins, "instructions": mined.instructions,
+                "closer": [one.as_dict() for one in closer],
+                "numbers": [one.as_dict() for one in witnesses(mined)],
+            })  # fmt: skip
+        else:
+            for one in closer:
+                console.print(str(one), markup=False)
+            console.print(
+                f"{len(closer)} pairs of {len(mined.rows)} in {mined.instructions} instructions of "
+                f"{mined.cubins} cubins stand closer than the latencies allow",
+                markup=False,
+            )
+        if closer:
+            raise typer.Exit(1)
+        return
+    comparisons = compare_table()
+    if as_json:
+        print_json([one.as_dict() for one in comparisons])
+        return
+    console.print(latencies_table(comparisons))
+    for one in (one for comparison in comparisons for one in comparison.below):
+        console.print(str(one), markup=False)
+
+
+@app.command()
 def game(as_json: Json = False) -> None:
     """Evaluated steps per second of the two environments.
 

@@ -1,7 +1,7 @@
 """What the sanitizer must find, worked out slowly and in another way: from every access, look back.
 
-Of `cuasmrl.gpu.timing` it knows the log alone. What instructions read and write, queues and the table of
-distances are facts of `cuasmrl.binary.sass`.
+Of `cuasmrl.gpu.timing` it knows the log and the latencies alone. What instructions read and write, and their
+queues, are facts of `cuasmrl.binary.sass`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, product
 
-from cuasmrl.binary.sass import GUARD, Access, File, Hazard, Instruction, Order, Pipe, distances, file_of
+from cuasmrl.binary.sass import GUARD, Access, File, Hazard, Instruction, Order, Pipe, file_of
 from cuasmrl.gpu.timing import Result
+from cuasmrl.gpu.timing.latencies import latencies
 from cuasmrl.gpu.timing.records import Note
 from cuasmrl.schedule import Schedule, control_flow
 
@@ -167,19 +168,31 @@ def _exclude(then: Event, now: Event) -> bool:
 
 
 def _distance(then: Event, now: Event, register: int, hazard: Hazard) -> int:
-    """Cycles that compilers leave between the two, or that the listing has."""
-    first, second = then.instruction, now.instruction
-    table, listed, longest = distances(first.arch), now.listed - then.listed, 0
-    for p in first.uses if hazard is Hazard.WAR else first.defs:
-        for c in second.uses if hazard is Hazard.RAW else second.defs:
-            if not p.register == c.register == register:
-                continue
-            required = table.required(hazard, first, second, register, p.role, c.role) or 0
-            floor = table.floor(first, second, register, c.role) if hazard is Hazard.RAW else 0
-            if None not in (then.condition, now.condition) and then.condition != now.condition:
-                floor = 0
-            longest = max(longest, required if listed < 0 else min(required, max(listed, floor)))
-    return longest
+    """Cycles that the chip needs between the two; or what the listing has, if they may exclude each other."""
+    longest = max(_latencies(then.instruction, now.instruction, register, hazard), default=0)
+    listed = now.listed - then.listed
+    unsure = None not in (then.condition, now.condition) and then.condition != now.condition
+    return min(longest, listed) if unsure and listed >= 0 else longest
+
+
+@cache
+def _latencies(first: Instruction, second: Instruction, register: int, hazard: Hazard) -> tuple[int, ...]:
+    """What is claimed for the roles that the register has in the two."""
+    times, file = latencies(first.arch), file_of(register)
+    early = [a.role for a in (first.uses if hazard is Hazard.WAR else first.defs) if a.register == register]
+    late = [a.role for a in (second.uses if hazard is Hazard.RAW else second.defs) if a.register == register]
+    if hazard is not Hazard.RAW and second.is_variable:
+        return ()
+    found = []
+    for role, other in product(early, late):
+        if hazard is Hazard.RAW:
+            cycles = times.read_after(file, first.timing_key, role, second.timing_key, other)
+        elif hazard is Hazard.WAW:
+            cycles = times.overwrite_after(file, first.timing_key, role, second.timing_key, other)
+        else:
+            cycles = times.free_after(file, first.timing_key, role, second.timing_key)
+        found.append(cycles or 0)
+    return tuple(found)
 
 
 def _share_queue(first: Instruction, second: Instruction, hazard: Hazard) -> bool:

@@ -20,6 +20,7 @@ from cuasmrl.gpu.timing import Model, Reason, Result, hazards_of, sanitize
 from cuasmrl.gpu.timing.records import Note
 from cuasmrl.schedule import Board, Schedule
 from cuasmrl.workloads import Config, Workload
+from tests.gpu.timing.falsified import claimed_pairs, pairs_of, retimed
 from tests.gpu.timing.hazard_oracle import matters
 from tests.gpu.timing.plants import PLANTS
 from tests.schedule.campaign import random_move
@@ -30,6 +31,8 @@ ARCHS = sorted({chip.arch for chip in MODELLED})
 SAMPLED = 12
 """Kernels of an architecture in which hazards are planted."""
 PLANTED = 5
+FALSIFIED = 15
+"""Rows of the table that are made wrong for a kernel, one at a time."""
 LOGGED = 1500
 
 
@@ -150,3 +153,24 @@ def test_legal_moves(arch: int, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\nsm_{arch}: {moves} legal moves in {4 * SAMPLED} schedules", end="")
     assert moves > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHS)
+def test_falsified_rows(arch: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row of the table says less than the chip needs: what the board makes of it is found, or harmless."""
+    rng = random.Random(arch)
+    tally: Counter[str] = Counter()
+    for original, model in sample(arch, rng):
+        listing, blocks = original.listing, min(model.blocks, 2)
+        claims = sorted(claimed_pairs(listing))
+        honest = retimed(listing, {})
+        assert hazards_of(model, honest, blocks=blocks) == ()
+        for pair, latency in rng.sample(claims, min(FALSIFIED, len(claims))):
+            schedule = retimed(listing, {pair: rng.randrange(1, latency)})
+            found = () if schedule == honest else hazards_of(model, schedule, blocks=blocks)
+            assert all(pair in pairs_of(f.first, f.second) for f in found)
+            tally["found" if found else "the same schedule" if schedule == honest else "without effect"] += 1
+    with capsys.disabled():
+        print(f"\nsm_{arch}: {', '.join(f'{count} {what}' for what, count in sorted(tally.items()))}", end="")
+    assert tally["found"] > 20

@@ -1,9 +1,8 @@
 """When results may be read and registers overwritten: what the sanitizer knows of a kernel before any replay.
 
-A result of variable latency is there when the log says so. For fixed latencies the model keeps no time, so
-the yardstick is that of the checker: what compilers are known to leave between two such instructions
-(`cuasmrl.binary.sass.distances`), or what the compiler of this kernel left, if that is less. Where the table
-is silent nothing is claimed.
+A result of variable latency is there when the log says so. For fixed latencies the log has no time; the
+numbers of the chip have (`cuasmrl.gpu.timing.latencies`), and they owe nothing to the table of distances that
+the board and the checker rely on. Of a class without a number nothing is claimed.
 """
 
 from __future__ import annotations
@@ -16,17 +15,15 @@ import numpy as np
 
 from cuasmrl.binary.sass import (
     Access,
-    Distances,
     File,
-    Hazard,
     Instruction,
     Listing,
     Order,
     Pipe,
-    distances,
     file_of,
 )
 from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.latencies import Latencies, latencies
 from cuasmrl.schedule import Block, control_flow
 from cuasmrl.schedule.scoreboards import is_read_late
 
@@ -34,7 +31,7 @@ from cuasmrl.schedule.scoreboards import is_read_late
 class Clock(IntEnum):
     """What says when a result is there, or a source has been read."""
 
-    TABLE = 0
+    FIXED = 0
     """So many cycles after issue; a result also not before the log says so, as of tensor products."""
     COMPLETE = 1
     FREED = 2
@@ -87,8 +84,6 @@ class Arrivals(NamedTuple):
     """Rows and columns of the tables: kinds of first instructions by kinds of second ones."""
     read_after: Int
     """Cycles from the issue of a producer to that of a reader; 0 where nothing is known."""
-    read_floor: Int
-    """Sooner than this no compiler reads, whatever this listing says."""
     overwrite_after: Int
     """Cycles from the issue of a producer to that of who overwrites the result."""
     free_after: Int
@@ -107,7 +102,7 @@ class Arrivals(NamedTuple):
 
 
 class _Kinds:
-    """Numbers for what the table of distances tells apart: timing key, role and register file."""
+    """Numbers for what latencies tell apart: timing key, role and register file."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str, File], int] = {}
@@ -126,12 +121,12 @@ class _Kinds:
 def arrivals_of(listing: Listing) -> Arrivals:
     """Everything about a kernel that no schedule changes."""
     code, blocks = listing.instructions, control_flow(listing)
-    kinds, table = _Kinds(), distances(listing.kernel.arch)
+    kinds, times = _Kinds(), latencies(listing.kernel.arch)
     uses = [_touches(i, i.uses, kinds, kinds.sources, is_result=False) for i in code]
     defs = [_touches(i, i.defs, kinds, kinds.results, is_result=True) for i in code]
-    read_after, read_floor = _reading(table, kinds)
-    overwrite_after = _overwriting(table, kinds)
-    free_after = _freeing(table, kinds)
+    read_after = _reading(times, kinds)
+    overwrite_after = _overwriting(times, kinds)
+    free_after = _freeing(times, kinds)
     traits = np.zeros((len(code) + 1, Trait.WIDTH), np.int64)
     traits[:-1] = _traits(code)
     traits[:, Trait.USES], traits[:, Trait.DEFS] = _starts(uses), _starts(defs)
@@ -145,7 +140,6 @@ def arrivals_of(listing: Listing) -> Arrivals:
         defs=_flat(defs),
         kinds=len(kinds.samples),
         read_after=read_after.reshape(-1),
-        read_floor=read_floor.reshape(-1),
         overwrite_after=overwrite_after.reshape(-1),
         free_after=free_after.reshape(-1),
         reach=np.maximum(read_after, overwrite_after).max(axis=1, initial=0),
@@ -180,42 +174,45 @@ def _result_clock(i: Instruction, register: int) -> Clock:
     early = i.declaration is not None and i.declaration.predicate_with_sources
     if early and file_of(register) is File.P:
         return Clock.FREED
-    return Clock.COMPLETE if i.is_variable else Clock.TABLE
+    return Clock.COMPLETE if i.is_variable else Clock.FIXED
 
 
 def _source_clock(i: Instruction, register: int) -> Clock:
-    return Clock.FREED if is_read_late(i, register) else Clock.TABLE
+    return Clock.FREED if is_read_late(i, register) else Clock.FIXED
 
 
-def _reading(table: Distances, kinds: _Kinds) -> tuple[Int, Int]:
-    """What reading a result of fixed latency requires, and below what nobody goes."""
-    required = np.zeros((len(kinds.samples), len(kinds.samples)), np.int64)
-    floor = np.zeros_like(required)
+def _reading(times: Latencies, kinds: _Kinds) -> Int:
+    cycles = np.zeros((len(kinds.samples), len(kinds.samples)), np.int64)
     for p, c in _pairs(kinds, kinds.sources):
         (producer, result), (reader, use) = kinds.samples[p], kinds.samples[c]
-        known = table.required(Hazard.RAW, producer, reader, result.register, result.role, use.role)
-        required[p, c] = known or 0
-        floor[p, c] = table.floor(producer, reader, result.register, use.role)
-    return required, floor
+        file = file_of(result.register)
+        known = times.read_after(file, producer.timing_key, result.role, reader.timing_key, use.role)
+        cycles[p, c] = known or 0
+    return cycles
 
 
-def _overwriting(table: Distances, kinds: _Kinds) -> Int:
-    required = np.zeros((len(kinds.samples), len(kinds.samples)), np.int64)
+def _overwriting(times: Latencies, kinds: _Kinds) -> Int:
+    cycles = np.zeros((len(kinds.samples), len(kinds.samples)), np.int64)
     for p, c in _pairs(kinds, kinds.results):
         (producer, old), (writer, new) = kinds.samples[p], kinds.samples[c]
-        known = table.required(Hazard.WAW, producer, writer, old.register, old.role, new.role)
-        required[p, c] = known or 0
-    return required
+        # A result of variable latency comes long after its issue; the log has its time.
+        if not writer.is_variable:
+            file = file_of(old.register)
+            known = times.overwrite_after(file, producer.timing_key, old.role, writer.timing_key, new.role)
+            cycles[p, c] = known or 0
+    return cycles
 
 
-def _freeing(table: Distances, kinds: _Kinds) -> Int:
-    required = np.zeros((len(kinds.samples), len(kinds.samples)), np.int64)
+def _freeing(times: Latencies, kinds: _Kinds) -> Int:
+    cycles = np.zeros((len(kinds.samples), len(kinds.samples)), np.int64)
     for r in kinds.sources:
+        reader, use = kinds.samples[r]
+        file = file_of(use.register)
         for c in kinds.results:
-            (reader, use), (writer, new) = kinds.samples[r], kinds.samples[c]
-            if file_of(use.register) is file_of(new.register):
-                required[r, c] = table.required(Hazard.WAR, reader, writer, use.register, use.role) or 0
-    return required
+            writer, new = kinds.samples[c]
+            if file_of(new.register) is file and not writer.is_variable:
+                cycles[r, c] = times.free_after(file, reader.timing_key, use.role, writer.timing_key) or 0
+    return cycles
 
 
 def _pairs(kinds: _Kinds, seconds: set[int]) -> Iterable[tuple[int, int]]:

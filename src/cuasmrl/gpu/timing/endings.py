@@ -126,17 +126,15 @@ def announced(a: Arrivals, sight: Sight, j: int, second: int, hazard: int) -> in
 
 
 @compiled
-def yardstick(a: Arrivals, sight: Sight, j: int, k: int, required: int, floor: int) -> int:
-    """Cycles from step j of fixed latency to step k: what is required, or less if the listing has less.
+def yardstick(a: Arrivals, sight: Sight, j: int, k: int, latency: int) -> int:
+    """Cycles from step j of fixed latency to step k.
 
-    The floor holds even against the listing, unless the guards of the two may exclude each other.
+    Where the guards of the two may exclude each other, the listing is believed if it has less.
     """
+    if trait(a, sight, j, Trait.GUARD) < 0 or implies(a, sight, j, k):
+        return latency
     listed: int = sight.steps[k * _STEP + Step.CLOCK] - sight.steps[j * _STEP + Step.CLOCK]
-    if listed < 0:
-        return required
-    if trait(a, sight, j, Trait.GUARD) >= 0 and not implies(a, sight, j, k):
-        floor = 0
-    return min(required, max(listed, floor))
+    return latency if listed < 0 else min(latency, listed)
 
 
 @compiled
@@ -145,8 +143,7 @@ def read_end(a: Arrivals, sight: Sight, j: int, t: int, second: int, kind: int) 
     if a.uses[t + Touch.CLOCK] == Clock.FREED:
         return announced(a, sight, j, second, WAR)
     cycle: int = sight.steps[j * _STEP + Step.CYCLE]
-    required = a.free_after[a.uses[t + Touch.KIND] * a.kinds + kind]
-    return cycle + yardstick(a, sight, j, second, required, 0)
+    return cycle + yardstick(a, sight, j, second, a.free_after[a.uses[t + Touch.KIND] * a.kinds + kind])
 
 
 @compiled
@@ -158,10 +155,8 @@ def result_end(a: Arrivals, sight: Sight, j: int, t: int, second: int, kind: int
     if a.defs[t + Touch.CLOCK] == Clock.COMPLETE:
         return announced(a, sight, j, second, hazard)
     pair = a.defs[t + Touch.KIND] * a.kinds + kind
-    if hazard == RAW:
-        cycles = yardstick(a, sight, j, second, a.read_after[pair], a.read_floor[pair])
-    else:
-        cycles = yardstick(a, sight, j, second, a.overwrite_after[pair], 0)
+    latency = a.read_after[pair] if hazard == RAW else a.overwrite_after[pair]
+    cycles = yardstick(a, sight, j, second, latency)
     complete: int = sight.steps[j * _STEP + Step.COMPLETE]
     cycle: int = sight.steps[j * _STEP + Step.CYCLE]
     return max(complete, cycle + cycles)

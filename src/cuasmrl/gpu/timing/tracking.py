@@ -177,7 +177,7 @@ def set_off(a: Arrivals, sight: Sight, j: int) -> None:
         until = steps[j * _STEP + Step.COMPLETE]
         if a.defs[t + Touch.CLOCK] == Clock.FREED:
             until = freed
-        elif a.defs[t + Touch.CLOCK] == Clock.TABLE:
+        elif a.defs[t + Touch.CLOCK] == Clock.FIXED:
             until = max(until, now + a.reach[a.defs[t + Touch.KIND]])
         if until > now + 1:
             begin(pending, a.defs[t + Touch.REGISTER], j, t, until, now)
@@ -236,10 +236,10 @@ def follow(
     """All warps, one after the other; `bounds` says where each begins in `order`."""
     a = Arrivals(
         pointer_to(arrivals.traits), pointer_to(arrivals.uses), pointer_to(arrivals.defs), arrivals.kinds,
-        pointer_to(arrivals.read_after), pointer_to(arrivals.read_floor),
-        pointer_to(arrivals.overwrite_after), pointer_to(arrivals.free_after), pointer_to(arrivals.reach),
-        pointer_to(arrivals.free_reach), arrivals.blocks, pointer_to(arrivals.heads),
-        pointer_to(arrivals.totals), pointer_to(arrivals.edges),
+        pointer_to(arrivals.read_after), pointer_to(arrivals.overwrite_after),
+        pointer_to(arrivals.free_after), pointer_to(arrivals.reach), pointer_to(arrivals.free_reach),
+        arrivals.blocks, pointer_to(arrivals.heads), pointer_to(arrivals.totals),
+        pointer_to(arrivals.edges),
     )  # fmt: skip
     sight = Sight(
         pointer_to(steps), pointer_to(controls), pointer_to(pending), pointer_to(writes),
