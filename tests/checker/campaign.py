@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import disassemble, distances
 from cuasmrl.checker import Checker, Refusal
-from tests.checker.plants import KINDS, Site
+from tests.checker.plants import KINDS, Plant, Site
 from tests.checker.subjects import Subject
+
+_TRIES = 12
+"""Sites of a kind that are tried where nothing can be planted at the first ones."""
 
 
 @dataclass
@@ -19,27 +22,66 @@ class Tally:
     complaints: list[str] = field(default_factory=list)
 
 
-def run_campaign(cubins: Iterable[Cubin], per_cubin: int, seed: int = 0) -> dict[str, Tally]:
-    """About `per_cubin` plants in each, shared evenly among the kinds that find a site in it."""
-    tallies = {kind: Tally() for kind in KINDS}
-    for number, cubin in enumerate(cubins):
-        rng = random.Random(f"{seed} {number}")
+class Campaign:
+    """Counts by kind, over as many cubins as it is given."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.tallies = {kind: Tally() for kind in KINDS}
+        self._seed = seed
+        self._cubins = 0
+
+    def plant(self, cubins: Iterable[Cubin], per_cubin: int) -> "Campaign":
+        """About `per_cubin` faults in each, shared evenly among the kinds that find a site in it."""
+        for cubin in cubins:
+            rng = random.Random(f"{self._seed} {self._cubins}")
+            self._cubins += 1
+            self._plant_in(cubin, per_cubin, rng)
+        return self
+
+    def _plant_in(self, cubin: Cubin, count: int, rng: random.Random) -> None:
         listings = disassemble(cubin)
         checker = Checker(cubin, listings)
         subjects = [Subject(cubin, listing, distances(cubin.arch)) for listing in listings.values()]
         sites = {kind: [s for subject in subjects for s in find(subject)] for kind, find in KINDS.items()}
         open_kinds = [kind for kind, found in sites.items() if found]
         rng.shuffle(open_kinds)
-        for turn in range(per_cubin if open_kinds else 0):
-            kind = open_kinds[turn % len(open_kinds)]
-            _plant_one(checker, rng.choice(sites[kind]), tallies[kind], rng)
-    return tallies
+        while open_kinds and count > 0:
+            for kind in list(open_kinds):
+                plant = _first_plant(sites[kind], rng)
+                if plant is None:
+                    open_kinds.remove(kind)
+                elif count > 0:
+                    judge(checker, plant, self.tallies[kind])
+                    count -= 1
+
+    @property
+    def planted(self) -> int:
+        return sum(tally.planted for tally in self.tallies.values())
+
+    @property
+    def complaints(self) -> list[str]:
+        return [f"{kind}: {text}" for kind, tally in self.tallies.items() for text in tally.complaints]
+
+    def table(self) -> str:
+        total = Tally()
+        lines = [f"{'kind':70} {'planted':>8} {'refused':>8} {'named':>8}"]
+        for kind, tally in [*self.tallies.items(), ("all", total)]:
+            lines.append(f"{kind:70} {tally.planted:8} {tally.refused:8} {tally.named:8}")
+            total.planted += tally.planted
+            total.refused += tally.refused
+            total.named += tally.named
+        return "\n".join(lines)
 
 
-def _plant_one(checker: Checker, site: Site, tally: Tally, rng: random.Random) -> None:
-    plant = site(rng)
-    if plant is None:
-        return
+def _first_plant(sites: list[Site], rng: random.Random) -> Plant | None:
+    for _ in range(_TRIES):
+        plant = rng.choice(sites)(rng)
+        if plant is not None:
+            return plant
+    return None
+
+
+def judge(checker: Checker, plant: Plant, tally: Tally) -> None:
     tally.planted += 1
     try:
         checker.check(plant.broken)
@@ -51,14 +93,3 @@ def _plant_one(checker: Checker, site: Site, tally: Tally, rng: random.Random) -
             tally.complaints.append(f"{checker.original.source}: {plant.story}\n  {refusal.rule}: {refusal}")
     else:
         tally.complaints.append(f"{checker.original.source}: {plant.story}\n  was certified")
-
-
-def table(tallies: dict[str, Tally]) -> str:
-    total = Tally()
-    lines = [f"{'kind':45} {'planted':>8} {'refused':>8} {'named':>8}"]
-    for kind, tally in [*tallies.items(), ("all", total)]:
-        lines.append(f"{kind:45} {tally.planted:8} {tally.refused:8} {tally.named:8}")
-        total.planted += tally.planted
-        total.refused += tally.refused
-        total.named += tally.named
-    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Cubins to check: a few kernels by nvcc for every chip, and real workloads by Triton for two."""
+"""Cubins to check: small kernels by nvcc for every chip."""
 
 import os
 from collections.abc import Callable
@@ -13,20 +13,31 @@ from tests.checker.subjects import Subject
 from tests.conftest import CompileCuda
 
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
-SOURCE = Path(__file__).parent / "sources" / "kernels.cu"
+SOURCES = Path(__file__).parent / "sources"
+UNSAFE = ("lanes", "overwritten", "ordered", "queued", "branching")
+"""Sources of kernels in which something was once changed unsafely and certified."""
+_SPECIFIC = {("ordered", "sm_90"): "sm_90a", ("ordered", "sm_100"): "sm_100a"}
+"""Some instructions are for these targets only."""
 
 
 @pytest.fixture(scope="session")
-def compiled(compile_cuda: CompileCuda) -> Callable[[str], Cubin]:
-    """compiled("sm_80"): sources/kernels.cu for that chip."""
-    source, made = SOURCE.read_text(), dict[str, Cubin]()
+def built(compile_cuda: CompileCuda) -> Callable[[str, str], Cubin]:
+    """built("lanes", "sm_80"): sources/lanes.cu for that chip."""
+    made = dict[tuple[str, str], Cubin]()
 
-    def build(chip: str) -> Cubin:
-        if chip not in made:
-            made[chip] = Cubin.parse(compile_cuda(source, chip), f"kernels-{chip}.cubin")
-        return made[chip]
+    def build(name: str, chip: str) -> Cubin:
+        if (name, chip) not in made:
+            source, target = (SOURCES / f"{name}.cu").read_text(), _SPECIFIC.get((name, chip), chip)
+            made[name, chip] = Cubin.parse(compile_cuda(source, target), f"{name}-{chip}.cubin")
+        return made[name, chip]
 
     return build
+
+
+@pytest.fixture(scope="session")
+def compiled(built: Callable[[str, str], Cubin]) -> Callable[[str], Cubin]:
+    """compiled("sm_80"): sources/kernels.cu for that chip."""
+    return lambda chip: built("kernels", chip)
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,30 @@
 Nothing here uses the checker: what is dangerous is decided from definitions, uses and the distance table.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import DATA, Control, Distances, Hazard, Instruction, Kind, Listing, Order, Space
+from cuasmrl.binary.sass import (
+    DATA,
+    Control,
+    Distances,
+    File,
+    Hazard,
+    Instruction,
+    Kind,
+    Listing,
+    Order,
+    Pipe,
+    Space,
+    file_of,
+)
+
+_WINDOW = 40
+"""Cycles; what is further apart is not looked at."""
 
 
 class Uniform(Distances):
@@ -49,6 +66,18 @@ class Pair(NamedTuple):
     register: int
     producer_role: str
     consumer_role: str
+
+
+class Timed(NamedTuple):
+    """A dependence inside a block that time keeps, and the cycles that nothing may go below."""
+
+    pair: Pair
+    """In one of its roles."""
+    needed: int
+    known: int | None
+    """What the table says; None where it is silent."""
+    was: int
+    """Cycles in the original."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +125,11 @@ class Subject:
             first = not i.index or self.block[i.index] != self.block[i.index - 1]
             cycles.append(0 if first else cycles[-1] + self.code[i.index - 1].control.stall)
         return cycles
+
+    def waits_of(self, i: int) -> tuple[int, ...]:
+        """Scoreboards that it waits for, by its control bits or as a DEPBAR."""
+        first, _, others = self.code[i].depbar or (None, 0, ())
+        return (*self.code[i].control.waits, *(() if first is None else (first, *others)))
 
     def is_movable(self, i: int) -> bool:
         """Neither pinned, nor padding, nor behind padding."""
@@ -202,6 +236,51 @@ class Subject:
                     yield pair
             if not self.code[c].is_conditional and not self.code[c].never_executes:
                 dead |= {access.register for access in self.code[c].defs}
+
+    @cached_property
+    def kept_by_time(self) -> list[Timed]:
+        """As `timed`, with all that the table does not know, and with one entry for all roles."""
+        return [found for i in self.code for found in self._kept_from(i.index)]
+
+    def _kept_from(self, p: int) -> Iterator[Timed]:
+        dead: set[int] = set()
+        for c in range(p + 1, len(self.code) if self.code[p].declaration is not None else 0):
+            if self.block[c] != self.block[p] or self.cycle[c] - self.cycle[p] > _WINDOW:
+                return
+            yield from (found for found in self.between(p, c) if found.pair.register not in dead)
+            if not self.code[c].is_conditional and not self.code[c].never_executes:
+                dead |= {access.register for access in self.code[c].defs}
+
+    def between(self, p: int, c: int) -> list[Timed]:
+        """The dependences of `c` on `p` that time keeps."""
+        roles: dict[tuple[Hazard, int], list[Pair]] = defaultdict(list)
+        for pair in self.hazards(p, c):
+            if self._is_kept_by_time(pair):
+                roles[pair.hazard, pair.register].append(pair)
+        was, found = self.cycle[c] - self.cycle[p], []
+        for pairs in roles.values():
+            answers = [self.required(pair) for pair in pairs]
+            known = None if None in answers else max(answer for answer in answers if answer is not None)
+            needed = min(was, self.longest(p) if known is None else known)
+            found.append(Timed(pairs[0], needed, known, was))
+        return found
+
+    def _is_kept_by_time(self, pair: Pair) -> bool:
+        producer, file = self.code[pair.producer], file_of(pair.register)
+        rewrites = not producer.is_conditional and pair.register in {a.register for a in producer.defs}
+        if pair.hazard is Hazard.WAR and rewrites:
+            # Who overwrites its result comes late enough for its source.
+            return False
+        if not producer.is_variable:
+            return True
+        # Predicates and uniform registers are read at issue, the latter not by engines beside the warp.
+        beside = producer.declaration is None or producer.declaration.pipe is Pipe.ASYNC
+        return pair.hazard is Hazard.WAR and file is not File.R and not (beside and file is File.UR)
+
+    def longest(self, p: int) -> int:
+        """Cycles for which a result is waited for where nothing is known."""
+        declaration = self.code[p].declaration
+        return 96 if declaration is None or declaration.pipe in (Pipe.TENSOR, Pipe.ASYNC) else 32
 
     def required(self, pair: Pair) -> int | None:
         a, b = self.code[pair.producer], self.code[pair.consumer]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import Control
+from cuasmrl.binary.sass import Control, Instruction
 from cuasmrl.checker import Refusal, Rule
 from tests.checker.subjects import Subject
 
@@ -37,6 +37,17 @@ def kind(name: str) -> Callable[[Kind], Kind]:
     return enter
 
 
+# ---- what an instruction is ----
+
+
+def is_atomic(i: Instruction) -> bool:
+    return i.opcode in ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
+
+
+def is_strong(i: Instruction) -> bool:
+    return is_atomic(i) or "STRONG" in i.modifiers
+
+
 # ---- what a refusal may name ----
 
 
@@ -54,6 +65,12 @@ def consumer(index: int) -> Named:
 
 def producer(index: int) -> Named:
     return lambda refusal: refusal.producer == index
+
+
+def raised(subject: Subject, board: int, *others: int) -> Named:
+    """One of those that raise this scoreboard, or of these."""
+    setters = {i.index for i in subject.code if board in i.control.sets}
+    return lambda refusal: refusal.producer in setters or refusal.producer in others
 
 
 # ---- ways to break a kernel; each takes the random source last, so that `partial` makes a site of it ----

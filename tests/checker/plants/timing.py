@@ -130,7 +130,9 @@ def matrix_instructions_too_close(subject: Subject) -> Iterator[Site]:
             by = subject.cycle[b] - subject.cycle[a] - needed + 1
             places = tuple(range(a, b))
             if _can_cut(subject, places, by):
-                yield partial(_cut, subject, places, by, frozenset((Rule.SPACING, Rule.DISTANCE)))
+                yield partial(
+                    _cut, subject, places, by, frozenset((Rule.SPACING, Rule.DISTANCE, Rule.RELEASE))
+                )
 
 
 @kind("wait too close behind the setter")
