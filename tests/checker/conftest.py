@@ -14,7 +14,7 @@ from tests.conftest import CompileCuda
 
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 SOURCES = Path(__file__).parent / "sources"
-UNSAFE = ("lanes", "overwritten", "ordered", "queued", "branching")
+UNSAFE = ("lanes", "overwritten", "ordered", "queued", "branching", "outside")
 """Sources of kernels in which something was once changed unsafely and certified."""
 _SPECIFIC = {("ordered", "sm_90"): "sm_90a", ("ordered", "sm_100"): "sm_100a"}
 """Some instructions are for these targets only."""

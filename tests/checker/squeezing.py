@@ -39,7 +39,7 @@ def with_stall(subject: Subject, i: int, stall: int) -> Control:
 
 def least_stall(subject: Subject, i: int) -> int:
     """What it must stall at least."""
-    old, known = subject.code[i].control.stall, subject.table.minimum_stall(subject.code[i])
+    old, known = subject.compiled(i).stall, subject.table.minimum_stall(subject.code[i])
     return old if known is None else min(old, known)
 
 
@@ -83,7 +83,7 @@ def _loses_a_wait(subject: Subject, at: dict[int, int], lost: int) -> bool:
         for j in range(q + 1, c):
             known = [found.known or subject.longest(q) for found in subject.between(q, j)]
             for w in range(q + 1, j + 1) if max(known, default=0) > at[j] - at[q] else ():
-                if any(time(s) - time(q) < subject.cycle[s] - subject.cycle[q] for s in setters[w]):
+                if any(time(s) - time(q) < subject.was(q, s) for s in setters[w]):
                     return True
     return False
 

@@ -80,11 +80,22 @@ class Timed(NamedTuple):
     """Cycles in the original."""
 
 
+class Origin(NamedTuple):
+    """What the compiler made of a kernel that has been rescheduled since."""
+
+    subject: "Subject"
+    indices: tuple[int, ...]
+    """By instruction of the new order: its index in the compiler's."""
+
+
 @dataclass(frozen=True)
 class Subject:
+    """Faults are planted in the schedule that `cubin` has; what is asked for is what the compiler left."""
+
     cubin: Cubin
     listing: Listing
     table: Distances
+    origin: Origin | None = None
 
     @property
     def code(self) -> tuple[Instruction, ...]:
@@ -125,6 +136,37 @@ class Subject:
             first = not i.index or self.block[i.index] != self.block[i.index - 1]
             cycles.append(0 if first else cycles[-1] + self.code[i.index - 1].control.stall)
         return cycles
+
+    @cached_property
+    def leads_outside(self) -> bool:
+        """Does it call code that is not in it? A call through a register may."""
+        return any(i.opcode == "CALL" and i.target is None for i in self.code)
+
+    # ---- in the compiler's order ----
+
+    def compiled(self, i: int) -> Control:
+        """The control bits that the compiler gave it."""
+        if self.origin is None:
+            return self.code[i].control
+        return self.origin.subject.code[self.origin.indices[i]].control
+
+    def was(self, p: int, c: int) -> int:
+        """Cycles that the compiler left between two instructions of a block."""
+        if self.origin is None:
+            return self.cycle[c] - self.cycle[p]
+        return self.origin.subject.was(self.origin.indices[p], self.origin.indices[c])
+
+    def was_across(self, p: int, last: int, c: int) -> int:
+        """The same from an instruction of a block that ends with `last` to one of a block that follows."""
+        first, indices = (self, range(len(self.code))) if self.origin is None else self.origin
+        end = first.cycle[last] + first.code[last].control.stall
+        return end - first.cycle[indices[p]] + first.cycle[indices[c]]
+
+    def was_behind(self, first: int, second: int) -> bool:
+        """Did the compiler, too, put the second behind the first?"""
+        return self.origin is None or self.origin.indices[first] < self.origin.indices[second]
+
+    # ---- as it stands ----
 
     def waits_of(self, i: int) -> tuple[int, ...]:
         """Scoreboards that it waits for, by its control bits or as a DEPBAR."""
@@ -228,11 +270,11 @@ class Subject:
         dead: set[int] = set()
         for c in range(p + 1, len(self.code)):
             distance = self.cycle[c] - self.cycle[p]
-            if self.block[c] != self.block[p] or distance > 40:
+            if self.block[c] != self.block[p] or distance > _WINDOW:
                 return
             for pair in self.hazards(p, c):
                 needed = self.required(pair)
-                if pair.register not in dead and needed is not None and needed <= distance:
+                if pair.register not in dead and needed is not None and needed <= self.was(p, c):
                     yield pair
             if not self.code[c].is_conditional and not self.code[c].never_executes:
                 dead |= {access.register for access in self.code[c].defs}
@@ -251,13 +293,13 @@ class Subject:
             if not self.code[c].is_conditional and not self.code[c].never_executes:
                 dead |= {access.register for access in self.code[c].defs}
 
-    def between(self, p: int, c: int) -> list[Timed]:
-        """The dependences of `c` on `p` that time keeps."""
+    def between(self, p: int, c: int, was: int | None = None) -> list[Timed]:
+        """The dependences of `c` on `p` that time keeps; over the border of a block, say how long it was."""
         roles: dict[tuple[Hazard, int], list[Pair]] = defaultdict(list)
         for pair in self.hazards(p, c):
             if self._is_kept_by_time(pair):
                 roles[pair.hazard, pair.register].append(pair)
-        was, found = self.cycle[c] - self.cycle[p], []
+        was, found = self.was(p, c) if was is None else was, []
         for pairs in roles.values():
             answers = [self.required(pair) for pair in pairs]
             known = None if None in answers else max(answer for answer in answers if answer is not None)

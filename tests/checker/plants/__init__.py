@@ -1,6 +1,7 @@
 """Faults to plant in real cubins: each kind finds its sites and says what a refusal must name."""
 
 from tests.checker.plants import (
+    blunders,
     branches,
     closeness,
     container,
@@ -8,6 +9,8 @@ from tests.checker.plants import (
     misplaced,
     order,
     ordering,
+    passing,
+    paths,
     queues,
     registers,
     scoreboards,
@@ -16,6 +19,6 @@ from tests.checker.plants import (
 from tests.checker.plants.base import KINDS, Plant, Site
 
 __all__ = [
-    "KINDS", "Plant", "Site", "branches", "closeness", "container", "control", "misplaced", "order",
-    "ordering", "queues", "registers", "scoreboards", "timing",
+    "KINDS", "Plant", "Site", "blunders", "branches", "closeness", "container", "control", "misplaced",
+    "order", "ordering", "passing", "paths", "queues", "registers", "scoreboards", "timing",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Control, Instruction
@@ -28,10 +28,15 @@ Kind = Callable[[Subject], Iterator[Site]]
 KINDS: dict[str, Kind] = {}
 
 
-def kind(name: str) -> Callable[[Kind], Kind]:
+def kind(name: str, leads_outside: bool = False) -> Callable[[Kind], Kind]:
+    """In kernels that call no code outside of them, or only in those that do: there nothing may change."""
+
     def enter(sites: Kind) -> Kind:
+        def found(subject: Subject) -> Iterator[Site]:
+            return sites(subject) if subject.leads_outside is leads_outside else iter(())
+
         assert name not in KINDS
-        KINDS[name] = sites
+        KINDS[name] = found
         return sites
 
     return enter
@@ -46,6 +51,17 @@ def is_atomic(i: Instruction) -> bool:
 
 def is_strong(i: Instruction) -> bool:
     return is_atomic(i) or "STRONG" in i.modifiers
+
+
+# ---- control bits ----
+
+
+def without(control: Control, board: int) -> Control:
+    return replace(control, wait_mask=control.wait_mask & ~(1 << board))
+
+
+def waiting(control: Control, board: int) -> Control:
+    return replace(control, wait_mask=control.wait_mask | 1 << board)
 
 
 # ---- what a refusal may name ----
@@ -65,6 +81,13 @@ def consumer(index: int) -> Named:
 
 def producer(index: int) -> Named:
     return lambda refusal: refusal.producer == index
+
+
+def one_of(*instructions: int) -> Named:
+    def named(refusal: Refusal) -> bool:
+        return refusal.producer in instructions or refusal.consumer in instructions
+
+    return named
 
 
 def raised(subject: Subject, board: int, *others: int) -> Named:

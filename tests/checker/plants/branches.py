@@ -20,7 +20,7 @@ def _declare(opcode: str) -> None:
     @kind(name)
     def sites(subject: Subject) -> Iterator[Site]:
         for i in subject.code:
-            needed = min(i.control.stall, floor) if floor else least_stall(subject, i.index)
+            needed = min(subject.compiled(i.index).stall, floor) if floor else least_stall(subject, i.index)
             if i.opcode == opcode:
                 for stall in range(needed):
                     control = with_stall(subject, i.index, stall)

@@ -78,8 +78,7 @@ def _pipe(i: Instruction) -> Pipe | None:
 
 # ---- across lanes and between register files ----
 
-_reads("predicate voted on too early", File.P, _by("VOTE"))
-_reads("predicate voted on too early for the uniform datapath", File.P, _by("VOTEU"))
+_reads("predicate voted on too early", File.P, _by("VOTE", "VOTEU"))
 _reads("predicates packed too early", File.P, _by("P2R"))
 _reads("predicates combined too early", File.P, _by("PLOP3"))
 _reads("uniform predicates combined too early", File.UP, _by("PLOP3", "UPLOP3"))
@@ -148,6 +147,8 @@ _reads(
 _reads("double read too early", File.R, lambda p, *_: _pipe(p) is Pipe.FP64)
 _reads("operand of a double read too early", File.R, lambda _, c, f: _pipe(c) is Pipe.FP64)
 _reads("half read too early", File.R, lambda p, *_: _pipe(p) is Pipe.HALF)
+
+_reads("pattern or operand of a sparse product read too early", File.R, lambda _, c, f: "SP" in c.modifiers)
 
 # ---- 64 bits ----
 

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 
 from cuasmrl.binary.sass import BARRIERS, Control, Hazard, Instruction, Order, Pipe
-from cuasmrl.checker import Refusal, Rule
+from cuasmrl.checker import Rule
 from tests.checker.plants.base import (
     Named,
     Plant,
@@ -17,8 +17,10 @@ from tests.checker.plants.base import (
     either,
     kind,
     move,
-    producer,
+    one_of,
     raised,
+    waiting,
+    without,
 )
 from tests.checker.plants.ordering import may_pass
 from tests.checker.plants.scoreboards import (
@@ -33,7 +35,6 @@ from tests.checker.subjects import Subject
 
 _STRICT = (Order.SYNC, Order.PINNED)
 _SCOREBOARD = frozenset((Rule.SCOREBOARD,))
-_UNCONDITIONAL = ("BRA", "BRX", "BRXU", "JMP", "JMX", "EXIT", "RET", "CALL", "BSYNC", "KILL")
 
 
 def _change(
@@ -41,14 +42,6 @@ def _change(
     _: random.Random,
 ) -> Plant:  # fmt: skip
     return Plant(subject.build(controls=controls), rules, named, story)
-
-
-def _without(i: Instruction, board: int) -> Control:
-    return replace(i.control, wait_mask=i.control.wait_mask & ~(1 << board))
-
-
-def _with(i: Instruction, board: int) -> Control:
-    return replace(i.control, wait_mask=i.control.wait_mask | 1 << board)
 
 
 # ---- waits ----
@@ -59,7 +52,10 @@ def wait_put_off(subject: Subject) -> Iterator[Site]:
     for p, reader, board in announced_results(subject):
         i = subject.code[reader]
         if i.order not in _STRICT and reader + 1 < len(subject.code):
-            controls = {reader: _without(i, board), reader + 1: _with(subject.code[reader + 1], board)}
+            controls = {
+                reader: without(i.control, board),
+                reader + 1: waiting(subject.code[reader + 1].control, board),
+            }
             story = f"wait of {i} put off"
             yield partial(_change, subject, controls, _SCOREBOARD, either(p, reader), story)
 
@@ -69,7 +65,7 @@ def wait_put_in_front(subject: Subject) -> Iterator[Site]:
     for p, reader, board in announced_results(subject):
         i = subject.code[reader]
         if i.order not in _STRICT and p and subject.block[p - 1] == subject.block[p]:
-            controls = {reader: _without(i, board), p - 1: _with(subject.code[p - 1], board)}
+            controls = {reader: without(i.control, board), p - 1: waiting(subject.code[p - 1].control, board)}
             story = f"wait of {i} put in front of {subject.code[p]}"
             yield partial(_change, subject, controls, _SCOREBOARD, either(p, reader), story)
 
@@ -80,51 +76,9 @@ def wait_for_another_scoreboard(subject: Subject) -> Iterator[Site]:
         i = subject.code[reader]
         other = (board + 2) % BARRIERS
         if i.order not in _STRICT:
-            control = _with(replace(i, control=_without(i, board)), other)
+            control = waiting(without(i.control, board), other)
             named = either(p, reader)
             yield partial(edit, subject, reader, control, Rule.SCOREBOARD, named, "another scoreboard")
-
-
-@kind("wait removed behind a branch")
-def wait_removed_behind_a_branch(subject: Subject) -> Iterator[Site]:
-    """The load is in the block before, the wait at its first reader."""
-    for reader in subject.code:
-        for board in () if reader.order in _STRICT else reader.control.waits:
-            if any(
-                _reads_from(subject, last, reader.index, board) for last in _ways_in(subject, reader.index)
-            ):
-                named = raised(subject, board)
-                control = _without(reader, board)
-                yield partial(edit, subject, reader.index, control, Rule.SCOREBOARD, named, "wait removed")
-
-
-def _ways_in(subject: Subject, i: int) -> Iterator[int]:
-    """Last instructions of the blocks from which control comes to the block of `i`."""
-    head = next(j for j in range(i, -1, -1) if j == 0 or subject.block[j - 1] != subject.block[i])
-    for last in subject.code:
-        jumps = last.opcode == "BRA" and last.target == 16 * head and not last.never_executes
-        leaves = last.opcode in _UNCONDITIONAL and not last.is_conditional
-        falls = last.index == head - 1 and not leaves
-        if jumps or falls:
-            yield last.index
-
-
-def _reads_from(subject: Subject, last: int, reader: int, board: int) -> bool:
-    """Does the reader need what, on this way, only this scoreboard announces?"""
-    head = next(j for j in range(reader, -1, -1) if j == 0 or subject.block[j - 1] != subject.block[reader])
-    if any(board in (*subject.waits_of(j), *subject.code[j].control.sets) for j in range(head, reader)):
-        return False
-    if board in subject.waits_of(last):
-        return False
-    p = last if board in subject.code[last].control.sets else last_raised(subject, last, board)
-    if p is None or subject.code[p].control.write_barrier != board or subject.code[p].order in _STRICT:
-        return False
-    between = [*range(p + 1, last + 1), *range(head, reader)]
-    mates = [j for j in between if queue_of(subject, j) == queue_of(subject, p)]
-    touched = {a.register for j in between for a in subject.code[j].defs}
-    raw = [x.register for x in subject.hazards(p, reader) if x.hazard is Hazard.RAW]
-    others = any(subject.code[j].control.write_barrier not in (None, board) for j in mates)
-    return not others and any(register not in touched for register in raw)
 
 
 @kind("load put behind the wait for it")
@@ -143,7 +97,9 @@ def load_put_behind_the_wait(subject: Subject) -> Iterator[Site]:
             all(not subject.hazards(p, j) and may_pass(subject, p, j) for j in between)
             and waiter + 1 <= reader
         ):
-            named = producer(p)
+            # It may have announced earlier ones of its queue.
+            mates = [j for j in range(p + 1) if queue_of(subject, j) == queue_of(subject, p)]
+            named = one_of(*mates)
             yield partial(move, subject, p, waiter + 1, _SCOREBOARD, named, "load put behind the wait")
 
 
@@ -181,7 +137,7 @@ def wait_on_behalf_of_others_removed(subject: Subject) -> Iterator[Site]:
     """Who waits does not need it, but somebody behind does."""
     for p, waiter, _, board in _waited_for_others(subject):
         if subject.code[waiter].order not in _STRICT:
-            control = _without(subject.code[waiter], board)
+            control = without(subject.code[waiter].control, board)
             # Earlier ones of its queue may have been announced with it.
             mates = [j for j in range(p + 1) if queue_of(subject, j) == queue_of(subject, p)]
             named = raised(subject, board, *mates)
@@ -206,7 +162,7 @@ def source_overwritten_before_the_result(subject: Subject) -> Iterator[Site]:
                     edit,
                     subject,
                     writer.index,
-                    _without(writer, board),
+                    without(writer.control, board),
                     Rule.SCOREBOARD,
                     named,
                     "wait removed",
@@ -270,14 +226,7 @@ def scoreboards_exchanged(subject: Subject) -> Iterator[Site]:
         }
         rules = frozenset((Rule.BARRIER if {first, second} & named_by_depbar(subject) else Rule.SCOREBOARD,))
         story = f"scoreboards of {subject.code[p]} and {subject.code[q]} exchanged"
-        yield partial(_change, subject, controls, rules, _one_of(p, q, reader), story)
-
-
-def _one_of(*instructions: int) -> Named:
-    def named(refusal: Refusal) -> bool:
-        return refusal.producer in instructions or refusal.consumer in instructions
-
-    return named
+        yield partial(_change, subject, controls, rules, one_of(p, q, reader), story)
 
 
 @kind("counted scoreboard raised by a load")

@@ -60,7 +60,7 @@ def _awaited(subject: Subject, chosen: Callable[[Instruction], Iterator[int]]) -
     for i in subject.code:
         for board in () if i.never_executes else chosen(i):
             waiter = None if board in named_by_depbar(subject) else _first_waiter(subject, i.index, board)
-            if waiter is not None:
+            if waiter is not None and _was_awaited(subject, i.index, board, waiter):
                 yield Awaited(i.index, board, waiter)
 
 
@@ -74,6 +74,16 @@ def _first_waiter(subject: Subject, p: int, board: int) -> int | None:
         if board in i.control.sets:
             return None
     return None
+
+
+def _was_awaited(subject: Subject, starter: int, board: int, waiter: int) -> bool:
+    """By the same instruction in the compiler's order, or by none before it."""
+    if subject.origin is None:
+        return True
+    first, indices = subject.origin
+    if board not in first.code[indices[starter]].control.sets:
+        return False
+    return _first_waiter(first, indices[starter], board) == indices[waiter]
 
 
 def fences(subject: Subject) -> Iterator[Awaited]:
@@ -142,6 +152,8 @@ def _next_access(subject: Subject, found: Awaited) -> int | None:
     if subject.hazards(found.starter, found.waiter):
         return None
     for i in subject.code[found.waiter + 1 :]:
+        if not subject.was_behind(found.waiter, i.index):
+            return None
         if subject.block[i.index] != subject.block[found.waiter] or found.board in subject.waits_of(i.index):
             return None
         if i.order is not Order.FREE:
@@ -172,7 +184,7 @@ def _moved_up(name: str, operations: Callable[[Subject], Iterator[Awaited]], any
                 continue
             movable = subject.is_movable(w) and subject.is_movable(m) and not subject.hazards(w, m)
             relies = subject.code[m].order is Order.MEMORY or any_order
-            own = set(subject.code[m].control.waits) & {found.board}
+            own = found.board in subject.code[m].control.waits or not subject.was_behind(w, m)
             if movable and relies and not own and may_pass(subject, w, m):
                 yield partial(move, subject, m, w, _SCOREBOARD, _raised_it(subject, found, m), name)
 

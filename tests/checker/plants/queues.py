@@ -7,7 +7,7 @@ from functools import partial
 
 from cuasmrl.binary.sass import Control, Order
 from cuasmrl.checker import Refusal, Rule
-from tests.checker.plants.base import Named, Plant, Site, kind
+from tests.checker.plants.base import Named, Plant, Site, kind, waiting, without
 from tests.checker.plants.scoreboards import named_by_depbar, queue_of
 from tests.checker.subjects import Subject
 
@@ -25,7 +25,7 @@ def _without_own(subject: Subject, p: int, q: int, _: int, reader: int) -> dict[
     board = subject.code[q].control.write_barrier or 0
     return {
         p: replace(subject.code[p].control, write_barrier=None),
-        reader: _waiting(subject.code[reader].control, board),
+        reader: waiting(subject.code[reader].control, board),
     }
 
 
@@ -33,11 +33,7 @@ def _later_awaited(subject: Subject, p: int, q: int, waiter: int, reader: int) -
     """It has its scoreboard, but only the later one is waited for."""
     own, later = subject.code[p].control.write_barrier or 0, subject.code[q].control.write_barrier or 0
     control = subject.code[waiter].control
-    return {waiter: _waiting(replace(control, wait_mask=control.wait_mask & ~(1 << own)), later)}
-
-
-def _waiting(control: Control, board: int) -> Control:
-    return replace(control, wait_mask=control.wait_mask | 1 << board)
+    return {waiter: waiting(without(control, own), later)}
 
 
 def _declare(
@@ -51,7 +47,10 @@ def _declare(
             strict = (Order.SYNC, Order.PINNED)
             if change is _later_awaited and (waiter <= q or subject.code[waiter].order in strict):
                 continue
-            named = _of_itsqueue_of(subject, p) if guarded else _of_its_scoreboard(subject, p)
+            own, behind = subject.code[p].control.write_barrier, range(waiter + 1, reader + 1)
+            if change is _later_awaited and any(own in subject.waits_of(j) for j in behind):
+                continue
+            named = _of_its_queue(subject, p) if guarded else _of_its_scoreboard(subject, p)
             yield partial(_plant, subject, p, q, waiter, reader, change, named, name)
 
 
@@ -75,7 +74,7 @@ def _of_its_scoreboard(subject: Subject, p: int) -> Named:
     return named
 
 
-def _of_itsqueue_of(subject: Subject, p: int) -> Named:
+def _of_its_queue(subject: Subject, p: int) -> Named:
     """An earlier one of the queue may have relied on the same scoreboard."""
 
     def named(refusal: Refusal) -> bool:

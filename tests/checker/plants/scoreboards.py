@@ -131,8 +131,9 @@ def _relies_on(subject: Subject, p: int, q: int) -> bool:
 @kind("wait of a synchronisation removed")
 def wait_of_a_synchronisation_removed(subject: Subject) -> Iterator[Site]:
     for i in subject.code:
-        if i.order in (Order.SYNC, Order.PINNED) and i.control.wait_mask:
-            control = replace(i.control, wait_mask=i.control.wait_mask & (i.control.wait_mask - 1))
+        needed = subject.compiled(i.index).wait_mask
+        if i.order in (Order.SYNC, Order.PINNED) and needed:
+            control = replace(i.control, wait_mask=i.control.wait_mask & ~(needed & -needed))
             yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "wait removed")
 
 
@@ -196,6 +197,8 @@ def changed_under_a_synchronisation(subject: Subject) -> Iterator[Site]:
                 continue
             setter = subject.code[p]
             mates = subject.code[p + 1 : i.index]
+            if not subject.was_behind(p, i.index) or subject.compiled(p) != setter.control:
+                continue
             if any(other in m.control.waits for m in (*mates, i)):
                 continue
             if setter.control.write_barrier != board or setter.order in (Order.SYNC, Order.PINNED):

@@ -13,6 +13,18 @@ extern "C" __global__ void votes(const int* in, int* out, int n) {
     out[t + 64] = a ^ __float_as_int(f * f - 3.0f);
 }
 
+// All lanes branch alike, by what one of them has found.
+extern "C" __global__ void agreed(const int* in, int* out, int n) {
+    int t = threadIdx.x, a = in[t], b = in[t + 32];
+    for (int i = 0; i < n; i++) {
+        if (__any_sync(~0u, a * 3 > b + i)) out[t + i] = a;
+        if (__all_sync(~0u, (a ^ i) < b)) out[t + 2 * i] = b;
+        a += __popc(__ballot_sync(~0u, a + b > i));
+        b -= __popc(__activemask());
+    }
+    out[t] = a ^ b;
+}
+
 // More predicates than there are registers for them: packed (P2R), combined (PLOP3), used as guards.
 extern "C" __global__ void packed(const int* in, int* out, int n) {
     int t = threadIdx.x, x = in[t], y = in[t + 32], sum = 0;

@@ -56,6 +56,26 @@ extern "C" __global__ void whole_products(int* out, const uint32_t* in, int n) {
     for (int i = 0; i < 4; i++) out[t * 4 + i] = d[i];
 }
 
+#if __CUDA_ARCH__ >= 800
+// Half of the left matrix is zero, by a pattern that is computed as well.
+extern "C" __global__ void sparse(float* out, const uint32_t* in, int n) {
+    int t = threadIdx.x;
+    float d[4] = {0, 0, 0, 0};
+    uint32_t a[4], b[4], pattern = in[t + 1024];
+    for (int i = 0; i < 4; i++) a[i] = in[t * 8 + i], b[i] = in[t * 8 + 4 + i];
+    for (int k = 0; k < n; k++) {
+        asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
+                     "{%4,%5,%6,%7}, {%8,%9,%10,%11}, {%0,%1,%2,%3}, %12, 0x0;"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
+                       "r"(pattern));
+        pattern = (pattern >> 2) * 5 + k;
+        a[0] ^= n, a[1] += n, a[2] = a[2] * 3 + k, b[0] = b[0] * n + k, b[1] += 5;
+    }
+    for (int i = 0; i < 4; i++) out[t * 4 + i] = d[i] * 0.5f;
+}
+#endif
+
 // Doubles and floats whose operands change between two uses.
 extern "C" __global__ void doubles(double* out, const double* in, long long* whole, int n) {
     int t = threadIdx.x;
