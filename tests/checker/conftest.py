@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,17 @@ CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 SOURCES = Path(__file__).parent / "sources"
 UNSAFE = ("lanes", "overwritten", "ordered", "queued", "branching", "outside")
 """Sources of kernels in which something was once changed unsafely and certified."""
-_SPECIFIC = {("ordered", "sm_90"): "sm_90a", ("ordered", "sm_100"): "sm_100a"}
+_SPECIFIC = {("ordered", chip): f"{chip}a" for chip in ("sm_90", "sm_100", "sm_120")}
 """Some instructions are for these targets only."""
+Examined = Callable[[str, str], tuple[Checker, dict[str, Subject]]]
+
+
+def each(*chips: str, soon: tuple[str, ...] = ("sm_80",)) -> pytest.MarkDecorator:
+    """A test for each of these chips: for some with every run, for the others among the campaigns."""
+    slow = pytest.mark.slow
+    return pytest.mark.parametrize(
+        "chip", [pytest.param(chip, marks=() if chip in soon else slow) for chip in chips]
+    )
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +40,20 @@ def built(compile_cuda: CompileCuda) -> Callable[[str, str], Cubin]:
             source, target = (SOURCES / f"{name}.cu").read_text(), _SPECIFIC.get((name, chip), chip)
             made[name, chip] = Cubin.parse(compile_cuda(source, target), f"{name}-{chip}.cubin")
         return made[name, chip]
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def examined(built: Callable[[str, str], Cubin]) -> Examined:
+    """examined("lanes", "sm_80"): the checker of that cubin, and its kernels by name."""
+
+    @cache
+    def build(name: str, chip: str) -> tuple[Checker, dict[str, Subject]]:
+        cubin = built(name, chip)
+        listings, table = disassemble(cubin), distances(cubin.arch)
+        subjects = {kernel: Subject(cubin, listing, table) for kernel, listing in listings.items()}
+        return Checker(cubin, listings), subjects
 
     return build
 

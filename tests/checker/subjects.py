@@ -3,7 +3,7 @@
 Nothing here uses the checker: what is dangerous is decided from definitions, uses and the distance table.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +23,7 @@ from cuasmrl.binary.sass import (
     Pipe,
     Space,
     file_of,
+    without_control,
 )
 
 _WINDOW = 40
@@ -178,6 +179,12 @@ class Subject:
         if self.code[i].order is Order.PINNED or self.code[i].is_dummy_load:
             return False
         return not (i and self.code[i - 1].is_dummy_load)
+
+    @cached_property
+    def twins(self) -> list[bool]:
+        """Does the same word stand in its region again? Then nobody can tell which of the two has moved."""
+        seen = Counter((self.region[i.index], without_control(i.word)) for i in self.code)
+        return [seen[self.region[i.index], without_control(i.word)] > 1 for i in self.code]
 
     # ---- candidates ----
 

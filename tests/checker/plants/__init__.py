@@ -14,11 +14,12 @@ from tests.checker.plants import (
     queues,
     registers,
     scoreboards,
+    scrambled,
     timing,
 )
 from tests.checker.plants.base import KINDS, Plant, Site
 
 __all__ = [
     "KINDS", "Plant", "Site", "blunders", "branches", "closeness", "container", "control", "misplaced",
-    "order", "ordering", "passing", "paths", "queues", "registers", "scoreboards", "timing",
+    "order", "ordering", "passing", "paths", "queues", "registers", "scoreboards", "scrambled", "timing",
 ]  # fmt: skip

@@ -43,8 +43,7 @@ def _runs(subject: Subject) -> Iterator[range]:
 
 
 def _are_dependent(subject: Subject, run: range) -> bool:
-    texts = {subject.code[i].text for i in run}
-    return len(texts) == len(run) and any(subject.hazards(a, b) for a, b in pairwise(run))
+    return not any(subject.twins[i] for i in run) and any(subject.hazards(a, b) for a, b in pairwise(run))
 
 
 @kind("instructions in a row turned round")
@@ -68,8 +67,7 @@ def distant_exchanged(subject: Subject) -> Iterator[Site]:
     for run in _runs(subject):
         for a in run:
             for b in range(a + 2, min(a + 12, run.stop)):
-                pairs = subject.hazards(a, b)
-                if pairs and subject.code[a].text != subject.code[b].text:
+                if subject.hazards(a, b) and not subject.twins[a] and not subject.twins[b]:
                     yield partial(_exchange, subject, a, b)
 
 
@@ -144,7 +142,7 @@ def _leave_control(subject: Subject, a: Instruction, b: Instruction, _: random.R
     controls = {a.index: replace(b.control, reuse=0), b.index: replace(a.control, reuse=0)}
     broken = subject.build(subject.moved(b.index, a.index), controls)
     story = f"control bits of {a} and {b} stay in their places"
-    return Plant(broken, frozenset((Rule.BARRIER,)), either(a.index, b.index), story)
+    return Plant(broken, frozenset((Rule.BARRIER, Rule.STALL)), either(a.index, b.index), story)
 
 
 @kind("waits of two readers exchanged")

@@ -6,6 +6,7 @@ wait has to stay between them, and what it waits for must not be issued any soon
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from cuasmrl.binary.sass import MAX_STALL, Order, name_of
 from cuasmrl.checker import Refusal, Rule
 from tests.checker.plants.base import Named, Plant, Site, kind, waiting, without
 from tests.checker.plants.ordering import may_pass
-from tests.checker.plants.scoreboards import last_raised
+from tests.checker.plants.scoreboards import last_raised, queue_of
 from tests.checker.squeezing import with_stall
 from tests.checker.subjects import Subject
 
@@ -46,8 +47,8 @@ def _passed(subject: Subject) -> Iterator[Passed]:
                     yield Passed(p, c, w, board, setter)
 
 
-def _around(subject: Subject, waiter: int) -> Named:
-    """A dependence over this wait that is closer than the table allows."""
+def _around(subject: Subject, place: int) -> Named:
+    """A dependence over this place that is closer than the table allows."""
 
     def named(refusal: Refusal) -> bool:
         p, c = refusal.producer, refusal.consumer
@@ -55,7 +56,7 @@ def _around(subject: Subject, waiter: int) -> Named:
             return False
         registers = {name_of(pair.register) for pair in subject.hazards(p, c)}
         # From another block it may come in, or go out to one.
-        across = p < waiter <= c or subject.block[p] != subject.block[c] or c <= p
+        across = p < place <= c or subject.block[p] != subject.block[c] or c <= p
         return across and refusal.register in registers and refusal.found < refusal.needed
 
     return named
@@ -93,6 +94,9 @@ def issued_sooner(subject: Subject) -> Iterator[Site]:
             continue
         if any(subject.hazards(j, s) or not may_pass(subject, j, s) for j in between):
             continue
+        if any(queue_of(subject, j) == queue_of(subject, s) for j in between):
+            # It may announce an earlier one of its queue.
+            continue
         awaited = any(set(subject.code[s].control.sets) & set(subject.waits_of(j)) for j in between)
         if not awaited and _may_issue(subject, s, p):
             yield partial(_issue_sooner, subject, found, stall)
@@ -114,6 +118,7 @@ def _may_issue(subject: Subject, i: int, place: int) -> bool:
 
 def _issue_sooner(subject: Subject, found: Passed, stall: int, _: random.Random) -> Plant:
     p, s = found.producer, found.setter
-    broken = subject.build(subject.moved(s, p), {s - 1: with_stall(subject, s - 1, stall)})
+    longer = replace(with_stall(subject, s - 1, stall), reuse=0)
+    broken = subject.build(subject.moved(s, p), {s - 1: longer})
     story = f"{subject.code[s]} issued before {subject.code[p]}"
-    return Plant(broken, _DISTANCE, _around(subject, found.waiter), story)
+    return Plant(broken, _DISTANCE, _around(subject, s), story)

@@ -95,7 +95,7 @@ extern "C" __global__ void proxies(int* out, const int* in, int x) {
 #endif
 
 // More registers for one half of the block (architecture-specific targets only).
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
+#ifdef __CUDA_ARCH_SPECIFIC__
 extern "C" __global__ void __maxnreg__(168) registers(int* out, const int* in, int n) {
     int t = threadIdx.x, sum = in[t];
     if (t < 128) {

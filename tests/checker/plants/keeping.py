@@ -92,5 +92,5 @@ def _lost_waits(subject: Subject, schedule: Schedule) -> Iterator[str]:
 def _lost_stalls(subject: Subject, schedule: Schedule) -> Iterator[str]:
     for i in subject.code:
         stall = schedule.controls[i.index].stall
-        if stall < min(i.control.stall, FLOORS.get(i.opcode, 0)):
+        if stall < min(subject.compiled(i.index).stall, FLOORS.get(i.opcode, 0)):
             yield f"{i} stalls {stall} cycles only"
