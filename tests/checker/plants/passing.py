@@ -47,8 +47,8 @@ def _passed(subject: Subject) -> Iterator[Passed]:
                     yield Passed(p, c, w, board, setter)
 
 
-def _around(subject: Subject, place: int) -> Named:
-    """A dependence over this place that is closer than the table allows."""
+def _around(subject: Subject, boards: tuple[int, ...]) -> Named:
+    """A dependence that is closer than the table allows, over a wait for one of these scoreboards."""
 
     def named(refusal: Refusal) -> bool:
         p, c = refusal.producer, refusal.consumer
@@ -56,8 +56,9 @@ def _around(subject: Subject, place: int) -> Named:
             return False
         registers = {name_of(pair.register) for pair in subject.hazards(p, c)}
         # From another block it may come in, or go out to one.
-        across = p < place <= c or subject.block[p] != subject.block[c] or c <= p
-        return across and refusal.register in registers and refusal.found < refusal.needed
+        waits = {board for i in range(p + 1, c + 1) for board in subject.waits_of(i)}
+        across = waits.intersection(boards) or subject.block[p] != subject.block[c] or c <= p
+        return bool(across) and refusal.register in registers and refusal.found < refusal.needed
 
     return named
 
@@ -77,7 +78,7 @@ def _put_in_front(subject: Subject, found: Passed, _: random.Random) -> Plant:
         w.index: without(w.control, found.board),
     }
     story = f"{w} leaves it to {p} to wait for SB{found.board}"
-    return Plant(subject.build(controls=controls), _DISTANCE, _around(subject, w.index), story)
+    return Plant(subject.build(controls=controls), _DISTANCE, _around(subject, (found.board,)), story)
 
 
 @kind("what a wait passes the time with is issued sooner")
@@ -121,4 +122,4 @@ def _issue_sooner(subject: Subject, found: Passed, stall: int, _: random.Random)
     longer = replace(with_stall(subject, s - 1, stall), reuse=0)
     broken = subject.build(subject.moved(s, p), {s - 1: longer})
     story = f"{subject.code[s]} issued before {subject.code[p]}"
-    return Plant(broken, _DISTANCE, _around(subject, s), story)
+    return Plant(broken, _DISTANCE, _around(subject, subject.code[s].control.sets), story)
