@@ -1,7 +1,8 @@
-"""Cubins to check: a few kernels by nvcc for every chip, and real workloads by Triton for two."""
+"""Cubins to check: small kernels by nvcc for every chip."""
 
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,20 +14,54 @@ from tests.checker.subjects import Subject
 from tests.conftest import CompileCuda
 
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
-SOURCE = Path(__file__).parent / "sources" / "kernels.cu"
+SOURCES = Path(__file__).parent / "sources"
+UNSAFE = ("lanes", "overwritten", "ordered", "queued", "branching", "outside")
+"""Sources of kernels in which something was once changed unsafely and certified."""
+_SPECIFIC = {("ordered", chip): f"{chip}a" for chip in ("sm_90", "sm_100", "sm_120")}
+"""Some instructions are for these targets only."""
+Examined = Callable[[str, str], tuple[Checker, dict[str, Subject]]]
+
+
+def each(*chips: str, soon: tuple[str, ...] = ("sm_80",)) -> pytest.MarkDecorator:
+    """A test for each of these chips: for some with every run, for the others among the campaigns."""
+    slow = pytest.mark.slow
+    return pytest.mark.parametrize(
+        "chip", [pytest.param(chip, marks=() if chip in soon else slow) for chip in chips]
+    )
 
 
 @pytest.fixture(scope="session")
-def compiled(compile_cuda: CompileCuda) -> Callable[[str], Cubin]:
-    """compiled("sm_80"): sources/kernels.cu for that chip."""
-    source, made = SOURCE.read_text(), dict[str, Cubin]()
+def built(compile_cuda: CompileCuda) -> Callable[[str, str], Cubin]:
+    """built("lanes", "sm_80"): sources/lanes.cu for that chip."""
+    made = dict[tuple[str, str], Cubin]()
 
-    def build(chip: str) -> Cubin:
-        if chip not in made:
-            made[chip] = Cubin.parse(compile_cuda(source, chip), f"kernels-{chip}.cubin")
-        return made[chip]
+    def build(name: str, chip: str) -> Cubin:
+        if (name, chip) not in made:
+            source, target = (SOURCES / f"{name}.cu").read_text(), _SPECIFIC.get((name, chip), chip)
+            made[name, chip] = Cubin.parse(compile_cuda(source, target), f"{name}-{chip}.cubin")
+        return made[name, chip]
 
     return build
+
+
+@pytest.fixture(scope="session")
+def examined(built: Callable[[str, str], Cubin]) -> Examined:
+    """examined("lanes", "sm_80"): the checker of that cubin, and its kernels by name."""
+
+    @cache
+    def build(name: str, chip: str) -> tuple[Checker, dict[str, Subject]]:
+        cubin = built(name, chip)
+        listings, table = disassemble(cubin), distances(cubin.arch)
+        subjects = {kernel: Subject(cubin, listing, table) for kernel, listing in listings.items()}
+        return Checker(cubin, listings), subjects
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def compiled(built: Callable[[str, str], Cubin]) -> Callable[[str], Cubin]:
+    """compiled("sm_80"): sources/kernels.cu for that chip."""
+    return lambda chip: built("kernels", chip)
 
 
 @pytest.fixture(scope="session")

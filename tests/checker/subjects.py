@@ -3,13 +3,31 @@
 Nothing here uses the checker: what is dangerous is decided from definitions, uses and the distance table.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import DATA, Control, Distances, Hazard, Instruction, Kind, Listing, Order, Space
+from cuasmrl.binary.sass import (
+    DATA,
+    Control,
+    Distances,
+    File,
+    Hazard,
+    Instruction,
+    Kind,
+    Listing,
+    Order,
+    Pipe,
+    Space,
+    file_of,
+    without_control,
+)
+
+_WINDOW = 40
+"""Cycles; what is further apart is not looked at."""
 
 
 class Uniform(Distances):
@@ -51,11 +69,34 @@ class Pair(NamedTuple):
     consumer_role: str
 
 
+class Timed(NamedTuple):
+    """A dependence inside a block that time keeps, and the cycles that nothing may go below."""
+
+    pair: Pair
+    """In one of its roles."""
+    needed: int
+    known: int | None
+    """What the table says; None where it is silent."""
+    was: int
+    """Cycles in the original."""
+
+
+class Origin(NamedTuple):
+    """What the compiler made of a kernel that has been rescheduled since."""
+
+    subject: "Subject"
+    indices: tuple[int, ...]
+    """By instruction of the new order: its index in the compiler's."""
+
+
 @dataclass(frozen=True)
 class Subject:
+    """Faults are planted in the schedule that `cubin` has; what is asked for is what the compiler left."""
+
     cubin: Cubin
     listing: Listing
     table: Distances
+    origin: Origin | None = None
 
     @property
     def code(self) -> tuple[Instruction, ...]:
@@ -97,11 +138,53 @@ class Subject:
             cycles.append(0 if first else cycles[-1] + self.code[i.index - 1].control.stall)
         return cycles
 
+    @cached_property
+    def leads_outside(self) -> bool:
+        """Does it call code that is not in it? A call through a register may."""
+        return any(i.opcode == "CALL" and i.target is None for i in self.code)
+
+    # ---- in the compiler's order ----
+
+    def compiled(self, i: int) -> Control:
+        """The control bits that the compiler gave it."""
+        if self.origin is None:
+            return self.code[i].control
+        return self.origin.subject.code[self.origin.indices[i]].control
+
+    def was(self, p: int, c: int) -> int:
+        """Cycles that the compiler left between two instructions of a block."""
+        if self.origin is None:
+            return self.cycle[c] - self.cycle[p]
+        return self.origin.subject.was(self.origin.indices[p], self.origin.indices[c])
+
+    def was_across(self, p: int, last: int, c: int) -> int:
+        """The same from an instruction of a block that ends with `last` to one of a block that follows."""
+        first, indices = (self, range(len(self.code))) if self.origin is None else self.origin
+        end = first.cycle[last] + first.code[last].control.stall
+        return end - first.cycle[indices[p]] + first.cycle[indices[c]]
+
+    def was_behind(self, first: int, second: int) -> bool:
+        """Did the compiler, too, put the second behind the first?"""
+        return self.origin is None or self.origin.indices[first] < self.origin.indices[second]
+
+    # ---- as it stands ----
+
+    def waits_of(self, i: int) -> tuple[int, ...]:
+        """Scoreboards that it waits for, by its control bits or as a DEPBAR."""
+        first, _, others = self.code[i].depbar or (None, 0, ())
+        return (*self.code[i].control.waits, *(() if first is None else (first, *others)))
+
     def is_movable(self, i: int) -> bool:
         """Neither pinned, nor padding, nor behind padding."""
         if self.code[i].order is Order.PINNED or self.code[i].is_dummy_load:
             return False
         return not (i and self.code[i - 1].is_dummy_load)
+
+    @cached_property
+    def twins(self) -> list[bool]:
+        """Does the same word stand in its region again? Then nobody can tell which of the two has moved."""
+        seen = Counter((self.region[i.index], without_control(i.word)) for i in self.code)
+        return [seen[self.region[i.index], without_control(i.word)] > 1 for i in self.code]
 
     # ---- candidates ----
 
@@ -194,14 +277,59 @@ class Subject:
         dead: set[int] = set()
         for c in range(p + 1, len(self.code)):
             distance = self.cycle[c] - self.cycle[p]
-            if self.block[c] != self.block[p] or distance > 40:
+            if self.block[c] != self.block[p] or distance > _WINDOW:
                 return
             for pair in self.hazards(p, c):
                 needed = self.required(pair)
-                if pair.register not in dead and needed is not None and needed <= distance:
+                if pair.register not in dead and needed is not None and needed <= self.was(p, c):
                     yield pair
             if not self.code[c].is_conditional and not self.code[c].never_executes:
                 dead |= {access.register for access in self.code[c].defs}
+
+    @cached_property
+    def kept_by_time(self) -> list[Timed]:
+        """As `timed`, with all that the table does not know, and with one entry for all roles."""
+        return [found for i in self.code for found in self._kept_from(i.index)]
+
+    def _kept_from(self, p: int) -> Iterator[Timed]:
+        dead: set[int] = set()
+        for c in range(p + 1, len(self.code) if self.code[p].declaration is not None else 0):
+            if self.block[c] != self.block[p] or self.cycle[c] - self.cycle[p] > _WINDOW:
+                return
+            yield from (found for found in self.between(p, c) if found.pair.register not in dead)
+            if not self.code[c].is_conditional and not self.code[c].never_executes:
+                dead |= {access.register for access in self.code[c].defs}
+
+    def between(self, p: int, c: int, was: int | None = None) -> list[Timed]:
+        """The dependences of `c` on `p` that time keeps; over the border of a block, say how long it was."""
+        roles: dict[tuple[Hazard, int], list[Pair]] = defaultdict(list)
+        for pair in self.hazards(p, c):
+            if self._is_kept_by_time(pair):
+                roles[pair.hazard, pair.register].append(pair)
+        was, found = self.was(p, c) if was is None else was, []
+        for pairs in roles.values():
+            answers = [self.required(pair) for pair in pairs]
+            known = None if None in answers else max(answer for answer in answers if answer is not None)
+            needed = min(was, self.longest(p) if known is None else known)
+            found.append(Timed(pairs[0], needed, known, was))
+        return found
+
+    def _is_kept_by_time(self, pair: Pair) -> bool:
+        producer, file = self.code[pair.producer], file_of(pair.register)
+        rewrites = not producer.is_conditional and pair.register in {a.register for a in producer.defs}
+        if pair.hazard is Hazard.WAR and rewrites:
+            # Who overwrites its result comes late enough for its source.
+            return False
+        if not producer.is_variable:
+            return True
+        # Predicates and uniform registers are read at issue, the latter not by engines beside the warp.
+        beside = producer.declaration is None or producer.declaration.pipe is Pipe.ASYNC
+        return pair.hazard is Hazard.WAR and file is not File.R and not (beside and file is File.UR)
+
+    def longest(self, p: int) -> int:
+        """Cycles for which a result is waited for where nothing is known."""
+        declaration = self.code[p].declaration
+        return 96 if declaration is None or declaration.pipe in (Pipe.TENSOR, Pipe.ASYNC) else 32
 
     def required(self, pair: Pair) -> int | None:
         a, b = self.code[pair.producer], self.code[pair.consumer]

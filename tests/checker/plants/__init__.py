@@ -1,6 +1,25 @@
 """Faults to plant in real cubins: each kind finds its sites and says what a refusal must name."""
 
-from tests.checker.plants import container, control, order, registers, scoreboards, timing
+from tests.checker.plants import (
+    blunders,
+    branches,
+    closeness,
+    container,
+    control,
+    misplaced,
+    order,
+    ordering,
+    passing,
+    paths,
+    queues,
+    registers,
+    scoreboards,
+    scrambled,
+    timing,
+)
 from tests.checker.plants.base import KINDS, Plant, Site
 
-__all__ = ["KINDS", "Plant", "Site", "container", "control", "order", "registers", "scoreboards", "timing"]
+__all__ = [
+    "KINDS", "Plant", "Site", "blunders", "branches", "closeness", "container", "control", "misplaced",
+    "order", "ordering", "passing", "paths", "queues", "registers", "scoreboards", "scrambled", "timing",
+]  # fmt: skip

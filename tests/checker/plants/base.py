@@ -2,10 +2,10 @@
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import Control
+from cuasmrl.binary.sass import Control, Instruction
 from cuasmrl.checker import Refusal, Rule
 from tests.checker.subjects import Subject
 
@@ -28,13 +28,40 @@ Kind = Callable[[Subject], Iterator[Site]]
 KINDS: dict[str, Kind] = {}
 
 
-def kind(name: str) -> Callable[[Kind], Kind]:
+def kind(name: str, leads_outside: bool = False) -> Callable[[Kind], Kind]:
+    """In kernels that call no code outside of them, or only in those that do: there nothing may change."""
+
     def enter(sites: Kind) -> Kind:
+        def found(subject: Subject) -> Iterator[Site]:
+            return sites(subject) if subject.leads_outside is leads_outside else iter(())
+
         assert name not in KINDS
-        KINDS[name] = sites
+        KINDS[name] = found
         return sites
 
     return enter
+
+
+# ---- what an instruction is ----
+
+
+def is_atomic(i: Instruction) -> bool:
+    return i.opcode in ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
+
+
+def is_strong(i: Instruction) -> bool:
+    return is_atomic(i) or "STRONG" in i.modifiers
+
+
+# ---- control bits ----
+
+
+def without(control: Control, board: int) -> Control:
+    return replace(control, wait_mask=control.wait_mask & ~(1 << board))
+
+
+def waiting(control: Control, board: int) -> Control:
+    return replace(control, wait_mask=control.wait_mask | 1 << board)
 
 
 # ---- what a refusal may name ----
@@ -54,6 +81,19 @@ def consumer(index: int) -> Named:
 
 def producer(index: int) -> Named:
     return lambda refusal: refusal.producer == index
+
+
+def one_of(*instructions: int) -> Named:
+    def named(refusal: Refusal) -> bool:
+        return refusal.producer in instructions or refusal.consumer in instructions
+
+    return named
+
+
+def raised(subject: Subject, board: int, *others: int) -> Named:
+    """One of those that raise this scoreboard, or of these."""
+    setters = {i.index for i in subject.code if board in i.control.sets}
+    return lambda refusal: refusal.producer in setters or refusal.producer in others
 
 
 # ---- ways to break a kernel; each takes the random source last, so that `partial` makes a site of it ----

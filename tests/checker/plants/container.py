@@ -4,11 +4,12 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import without_control
+from cuasmrl.binary.sass import MAX_STALL, without_control
 from cuasmrl.checker import Rule
-from tests.checker.plants.base import Plant, Site, consumer, either, kind
+from tests.checker.plants.base import Plant, Site, consumer, edit, either, kind, move, one_of
 from tests.checker.subjects import Subject
 
 
@@ -86,6 +87,22 @@ def _spoil_record(subject: Subject, slot: int, offset: int, delta: int, _: rando
     return Plant(
         broken, frozenset((Rule.RECORD,)), consumer(offset // 16), f"record at {slot:#x} off by {delta}"
     )
+
+
+@kind("anything changed in a kernel that leads outside", leads_outside=True)
+def anything_changed(subject: Subject) -> Iterator[Site]:
+    for i in subject.code:
+        old = i.control
+        slower = replace(old, stall=min(old.stall + 1, MAX_STALL), yield_=True, reuse=0)
+        for control in (slower, replace(old, wait_mask=63), replace(old, yield_=not old.yield_, reuse=0)):
+            if control != old:
+                yield partial(edit, subject, i.index, control, Rule.RECORD, consumer(i.index), "changed")
+    for a, b in pairwise(range(len(subject.code))):
+        free = subject.is_movable(a) and subject.is_movable(b) and not subject.hazards(a, b)
+        if free and subject.region[a] == subject.region[b] and subject.code[a].text != subject.code[b].text:
+            # Who stood in front of them loses its reuse flag.
+            rules, named = frozenset((Rule.RECORD,)), one_of(a - 1, a, b)
+            yield partial(move, subject, b, a, rules, named, "exchanged")
 
 
 @kind("byte elsewhere changed")

@@ -22,7 +22,7 @@ def _declare(name: str, rule: Rule, change: Callable[[Subject, Instruction], Con
 
 def _below_minimum(subject: Subject, i: Instruction) -> Control | None:
     least = subject.table.minimum_stall(i)
-    if not least or i.control.stall < least:
+    if not least or min(i.control.stall, subject.compiled(i.index).stall) < least:
         return None
     return replace(i.control, stall=least - 1, yield_=True, reuse=0)
 
@@ -42,7 +42,7 @@ _declare(
 _declare(
     "invented reuse flag",
     Rule.REUSE,
-    lambda _, i: None if i.control.reuse or i.control.yield_ else replace(i.control, reuse=1),
+    lambda s, i: None if s.compiled(i.index).reuse or i.control.yield_ else replace(i.control, reuse=1),
 )
 _declare(
     "write barrier 6",

@@ -6,7 +6,7 @@ from functools import partial
 
 from cuasmrl.binary.sass import Order, Space
 from cuasmrl.checker import Rule
-from tests.checker.plants.base import Plant, Site, both, either, kind, move
+from tests.checker.plants.base import Plant, Site, both, either, is_strong, kind, move
 from tests.checker.subjects import Subject
 
 
@@ -62,6 +62,30 @@ _declare(
     ),
 )
 _declare("order of warp-wide operations", Rule.WARP_ORDER, _warp_wide)
+
+
+def _strong_in_one_space(s: Subject, p: int, c: int, which: int) -> bool:
+    """Is the upper (0) or the lower (1) one strong, and the other a plain access of the same memory?"""
+    strong, other = (s.code[p], s.code[c])[:: 1 if which == 0 else -1]
+    if strong.order is not Order.MEMORY or other.order is not Order.MEMORY or is_strong(other):
+        return False
+    spaces = [{d.reads, d.writes} - {None} for d in (strong.declaration, other.declaration) if d is not None]
+    return is_strong(strong) and len(spaces) == 2 and bool(spaces[0] & spaces[1])
+
+
+def _shared_elsewhere(s: Subject, p: int, c: int) -> bool:
+    """A read and a write of one base and other bytes: other lanes may be meant."""
+    a, b = s.code[p].declaration, s.code[c].declaration
+    if a is None or b is None or is_strong(s.code[p]) or is_strong(s.code[c]):
+        return False
+    first, second = {a.reads, a.writes} - {None}, {b.reads, b.writes} - {None}
+    one_writes = (a.writes is None) != (b.writes is None)
+    return first == second == {Space.SHARED} and one_writes and s.may_overlap(p, c) is None
+
+
+_declare("access moved up across a strong one", Rule.MEMORY_ORDER, partial(_strong_in_one_space, which=0))
+_declare("strong access moved up", Rule.MEMORY_ORDER, partial(_strong_in_one_space, which=1))
+_declare("read and write of other shared bytes exchanged", Rule.MEMORY_ORDER, _shared_elsewhere)
 
 
 # ---- places ----

@@ -16,7 +16,9 @@ def _declare(name: str, chosen: Choice) -> None:
     def sites(subject: Subject) -> Iterator[Site]:
         for c, p in enumerate(subject.obstacles):
             pairs = [] if p is None else subject.hazards(p, c)
-            if p is not None and pairs and chosen(subject, pairs):
+            if p is None or subject.code[p].text == subject.code[c].text:
+                continue
+            if pairs and chosen(subject, pairs):
                 names = {name_of(pair.register) for pair in pairs}
                 yield partial(move, subject, c, p, frozenset((Rule.DATA_FLOW,)), _edge(p, c, names), name)
 

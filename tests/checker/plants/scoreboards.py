@@ -20,7 +20,7 @@ def wait_removed(subject: Subject) -> Iterator[Site]:
         if reader.order in (Order.SYNC, Order.PINNED):
             continue
         for board in reader.control.waits:
-            p = _last_raised(subject, reader.index, board)
+            p = last_raised(subject, reader.index, board)
             if p is not None and _reads_result(subject, p, reader.index, board):
                 control = replace(reader.control, wait_mask=reader.control.wait_mask & ~(1 << board))
                 # In a loop, a consumer further up may come first.
@@ -37,7 +37,7 @@ def reader_moved_above_the_wait(subject: Subject) -> Iterator[Site]:
         if not movable or subject.hazards(w, c) or subject.may_be_ordered(w, c) or waiter.order is Order.SYNC:
             continue
         for board in set(waiter.control.waits) - set(reader.control.waits):
-            p = _last_raised(subject, w, board)
+            p = last_raised(subject, w, board)
             if p is not None and _reads_result(subject, p, c, board):
                 yield partial(move, subject, c, w, _SCOREBOARD, consumer(c), "moved above the wait")
 
@@ -48,11 +48,11 @@ def source_overwritten_above_the_wait(subject: Subject) -> Iterator[Site]:
         if writer.order in (Order.SYNC, Order.PINNED) or writer.is_variable:
             continue
         for board in writer.control.waits:
-            p = _last_raised(subject, writer.index, board)
+            p = last_raised(subject, writer.index, board)
             if p is not None and subject.code[p].control.read_barrier == board:
                 pairs = [x for x in subject.hazards(p, writer.index) if x.hazard is Hazard.WAR]
                 # Only general registers are read after issue.
-                if any(pair.register < 256 for pair in pairs) and not _other_guard(subject, p, writer.index):
+                if any(pair.register < 256 for pair in pairs) and not other_guard(subject, p, writer.index):
                     control = replace(writer.control, wait_mask=writer.control.wait_mask & ~(1 << board))
                     named = either(p, writer.index)
                     yield partial(
@@ -60,7 +60,7 @@ def source_overwritten_above_the_wait(subject: Subject) -> Iterator[Site]:
                     )
 
 
-def _other_guard(subject: Subject, p: int, until: int) -> bool:
+def other_guard(subject: Subject, p: int, until: int) -> bool:
     """Might something else than its read barrier show that p has read its sources?"""
     return (
         any(
@@ -71,12 +71,12 @@ def _other_guard(subject: Subject, p: int, until: int) -> bool:
     )
 
 
-def _queue(subject: Subject, i: int) -> str:
+def queue_of(subject: Subject, i: int) -> str:
     declaration = subject.code[i].declaration
     return declaration.queue if declaration else ""
 
 
-def _last_raised(subject: Subject, waiter: int, board: int) -> int | None:
+def last_raised(subject: Subject, waiter: int, board: int) -> int | None:
     """The last instruction of the block before the waiter that raised a board nobody has waited for since."""
     for p in range(waiter - 1, -1, -1):
         i = subject.code[p]
@@ -93,7 +93,7 @@ def _reads_result(subject: Subject, p: int, c: int, board: int) -> bool:
     if not raw or subject.code[p].control.write_barrier != board:
         return False
     # A later result of the same queue, waited for through another board, would prove p's as well.
-    queue = _queue(subject, p)
+    queue = queue_of(subject, p)
     mates = [i for i in subject.code[p + 1 : c] if i.declaration and i.declaration.queue == queue]
     return all(i.control.write_barrier in (None, board) for i in mates)
 
@@ -117,7 +117,7 @@ def covered_load_put_behind_its_cover(subject: Subject) -> Iterator[Site]:
 
 def _relies_on(subject: Subject, p: int, q: int) -> bool:
     """Does the first reader of p's result find it ready only through q's barrier?"""
-    queue = _queue(subject, p)
+    queue = queue_of(subject, p)
     for i in subject.code[q + 1 :]:
         if subject.block[i.index] != subject.block[q] or i.opcode == "DEPBAR":
             return False
@@ -131,14 +131,15 @@ def _relies_on(subject: Subject, p: int, q: int) -> bool:
 @kind("wait of a synchronisation removed")
 def wait_of_a_synchronisation_removed(subject: Subject) -> Iterator[Site]:
     for i in subject.code:
-        if i.order in (Order.SYNC, Order.PINNED) and i.control.wait_mask:
-            control = replace(i.control, wait_mask=i.control.wait_mask & (i.control.wait_mask - 1))
+        needed = subject.compiled(i.index).wait_mask
+        if i.order in (Order.SYNC, Order.PINNED) and needed:
+            control = replace(i.control, wait_mask=i.control.wait_mask & ~(needed & -needed))
             yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "wait removed")
 
 
 @kind("write barrier removed")
 def write_barrier_removed(subject: Subject) -> Iterator[Site]:
-    for p, reader, board in _announced_results(subject):
+    for p, reader, board in announced_results(subject):
         control = replace(subject.code[p].control, write_barrier=None)
         rule = _rule(subject, {board})
         yield partial(edit, subject, p, control, rule, either(p, reader), "barrier removed")
@@ -147,7 +148,7 @@ def write_barrier_removed(subject: Subject) -> Iterator[Site]:
 @kind("write barrier changed")
 def write_barrier_changed(subject: Subject) -> Iterator[Site]:
     """To a scoreboard that neither the reader nor anybody before it waits for."""
-    for p, reader, board in _announced_results(subject):
+    for p, reader, board in announced_results(subject):
         other = (board + 1) % BARRIERS
         if any(other in i.control.waits for i in subject.code[p + 1 : reader + 1]):
             continue
@@ -177,7 +178,7 @@ def barrier_on_a_fixed_latency(subject: Subject) -> Iterator[Site]:
 
 @kind("read barrier removed")
 def read_barrier_removed(subject: Subject) -> Iterator[Site]:
-    for p, writer, board in _announced_readings(subject):
+    for p, writer, board in announced_readings(subject):
         control = replace(subject.code[p].control, read_barrier=None)
         declaration = subject.code[p].declaration
         usual = declaration is not None and declaration.pipe in (Pipe.MEMORY, Pipe.XU)
@@ -190,52 +191,54 @@ def changed_under_a_synchronisation(subject: Subject) -> Iterator[Site]:
     """Such a wait may stand for memory: it has to go on waiting for the same operations."""
     for i in subject.code:
         for board in i.control.waits if i.order in (Order.SYNC, Order.PINNED) else ():
-            p = _last_raised(subject, i.index, board)
+            p = last_raised(subject, i.index, board)
             other = (board + 1) % BARRIERS
-            if p is None or {board, other} & _named_by_depbar(subject):
+            if p is None or {board, other} & named_by_depbar(subject):
                 continue
             setter = subject.code[p]
             mates = subject.code[p + 1 : i.index]
+            if not subject.was_behind(p, i.index) or subject.compiled(p) != setter.control:
+                continue
             if any(other in m.control.waits for m in (*mates, i)):
                 continue
             if setter.control.write_barrier != board or setter.order in (Order.SYNC, Order.PINNED):
                 continue
-            if setter.defs and not any(_queue(subject, m.index) == _queue(subject, p) for m in mates):
+            if setter.defs and not any(queue_of(subject, m.index) == queue_of(subject, p) for m in mates):
                 control = replace(setter.control, write_barrier=other)
                 named = either(p, i.index)
                 yield partial(edit, subject, p, control, Rule.SCOREBOARD, named, "scoreboard changed")
 
 
-def _announced_results(subject: Subject) -> Iterator[tuple[int, int, int]]:
+def announced_results(subject: Subject) -> Iterator[tuple[int, int, int]]:
     """(instruction, first reader of its result, the scoreboard that alone announces it)"""
     for reader in subject.code:
         for board in reader.control.waits:
-            p = _last_raised(subject, reader.index, board)
+            p = last_raised(subject, reader.index, board)
             if p is None or not _reads_result(subject, p, reader.index, board):
                 continue
             if subject.code[p].order not in (Order.SYNC, Order.PINNED):
                 yield p, reader.index, board
 
 
-def _announced_readings(subject: Subject) -> Iterator[tuple[int, int, int]]:
+def announced_readings(subject: Subject) -> Iterator[tuple[int, int, int]]:
     """(instruction, who overwrites a source of it, the scoreboard that alone says that it is read)"""
     for writer in subject.code:
         for board in () if writer.is_variable else writer.control.waits:
-            p = _last_raised(subject, writer.index, board)
+            p = last_raised(subject, writer.index, board)
             if p is None or subject.code[p].control.read_barrier != board:
                 continue
             if subject.code[p].control.write_barrier == board or subject.code[p].order is Order.PINNED:
                 continue
             pairs = [x for x in subject.hazards(p, writer.index) if x.hazard is Hazard.WAR]
-            if any(pair.register < 256 for pair in pairs) and not _other_guard(subject, p, writer.index):
+            if any(pair.register < 256 for pair in pairs) and not other_guard(subject, p, writer.index):
                 yield p, writer.index, board
 
 
 def _rule(subject: Subject, boards: set[int]) -> Rule:
     """What a DEPBAR names is kept in any case."""
-    return Rule.BARRIER if boards & _named_by_depbar(subject) else Rule.SCOREBOARD
+    return Rule.BARRIER if boards & named_by_depbar(subject) else Rule.SCOREBOARD
 
 
-def _named_by_depbar(subject: Subject) -> set[int]:
+def named_by_depbar(subject: Subject) -> set[int]:
     named = [i.depbar for i in subject.code if i.depbar is not None]
     return {k for first, _, others in named for k in (first, *others)}

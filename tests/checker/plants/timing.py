@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
-from cuasmrl.binary.sass import GUARD, File, Hazard, Order, Pipe, file_of
+from cuasmrl.binary.sass import GUARD, File, Hazard, Order, Pipe, file_of, name_of
 from cuasmrl.checker import Refusal, Rule
 from tests.checker.plants.base import Named, Plant, Site, kind, move
 from tests.checker.subjects import Pair, Subject
@@ -27,12 +27,14 @@ def _spans(subject: Subject, cut: int) -> Named:
             # Over a border: behind the producer, in front of the consumer, or in a block on the way.
             behind, before = block[p] == block[cut] and p <= cut, block[c] == block[cut] and cut < c
             across = behind or before or block[cut] not in (block[p], block[c])
-        return across and refusal.found < refusal.needed
+        names = {name_of(pair.register) for pair in subject.hazards(p, c)}
+        is_one = refusal.rule is not Rule.DISTANCE or refusal.register in names
+        return across and is_one and refusal.found < refusal.needed
 
     return named
 
 
-def _cut(
+def cut(
     subject: Subject, places: tuple[int, ...], by: int, rules: frozenset[Rule], rng: random.Random
 ) -> Plant | None:
     """Take `by` cycles off the stall of one of these instructions."""
@@ -44,7 +46,7 @@ def _cut(
     return None
 
 
-def _can_cut(subject: Subject, places: tuple[int, ...], by: int) -> bool:
+def can_cut(subject: Subject, places: tuple[int, ...], by: int) -> bool:
     return any(subject.shortened(x, by) is not None for x in places)
 
 
@@ -55,8 +57,8 @@ def _declare(name: str, chosen: Callable[[Pair], bool]) -> None:
             p, c = pair.producer, pair.consumer
             by = subject.cycle[c] - subject.cycle[p] - (subject.required(pair) or 0) + 1
             places = tuple(range(p, c))
-            if chosen(pair) and _can_cut(subject, places, by):
-                yield partial(_cut, subject, places, by, _DISTANCE)
+            if chosen(pair) and can_cut(subject, places, by):
+                yield partial(cut, subject, places, by, _DISTANCE)
 
 
 _declare("result read too early", lambda x: x.hazard is Hazard.RAW and file_of(x.register) is File.R)
@@ -66,38 +68,6 @@ _declare(
     "uniform register read too early", lambda x: x.hazard is Hazard.RAW and file_of(x.register) is File.UR
 )
 _declare("result overwritten too early", lambda x: x.hazard is Hazard.WAW)
-
-
-@kind("result read too early behind a branch")
-def behind_a_branch(subject: Subject) -> Iterator[Site]:
-    """Producer in one block, consumer near the head of the block branched to, back edges included."""
-    for jump in subject.code:
-        if jump.opcode == "BRA" and jump.target is not None and not jump.never_executes:
-            for pair, distance in _pairs_across(subject, jump.index, jump.target // 16):
-                by = distance - (subject.required(pair) or 0) + 1
-                places = (*range(pair.producer, jump.index + 1), *range(jump.target // 16, pair.consumer))
-                if _can_cut(subject, places, by):
-                    yield partial(_cut, subject, places, by, _DISTANCE)
-
-
-def _pairs_across(subject: Subject, last: int, head: int) -> Iterator[tuple[Pair, int]]:
-    rewritten: set[int] = set()
-    for p in range(last, -1, -1):
-        tail = subject.cycle[last] + subject.code[last].control.stall - subject.cycle[p]
-        if subject.block[p] != subject.block[last] or tail > 30:
-            return
-        overwritten = set(rewritten)
-        for c in range(head, min(head + 12, len(subject.code))):
-            if subject.block[c] != subject.block[head] or subject.code[p].is_variable:
-                break
-            distance = tail + subject.cycle[c]
-            for pair in subject.hazards(p, c):
-                needed = subject.required(pair)
-                alive = pair.hazard is Hazard.RAW and pair.register not in overwritten
-                if alive and needed is not None and needed <= distance:
-                    yield pair, distance
-            overwritten |= {access.register for access in subject.code[c].defs}
-        rewritten |= {access.register for access in subject.code[p].defs}
 
 
 @kind("instruction taken out from between")
@@ -117,20 +87,32 @@ def taken_out_from_between(subject: Subject) -> Iterator[Site]:
 
 @kind("matrix instructions too close")
 def matrix_instructions_too_close(subject: Subject) -> Iterator[Site]:
-    tensor = [i.index for i in subject.code if i.declaration and i.declaration.pipe is Pipe.TENSOR]
-    pairs = [(a, b) for a, b in pairwise(tensor) if subject.block[a] == subject.block[b]]
-    least: dict[tuple[str, str], int] = {}
-    for a, b in pairs:
-        keys = subject.code[a].timing_key, subject.code[b].timing_key
-        least[keys] = min(least.get(keys, 99), subject.cycle[b] - subject.cycle[a])
-    for a, b in pairs:
+    least = _least_spacings(subject if subject.origin is None else subject.origin.subject)
+    for a, b in _neighbours_in_tensor_pipe(subject):
         known = subject.table.spacing(subject.code[a])
+        keys = subject.code[a].timing_key, subject.code[b].timing_key
         if known is not None and known > 1:
-            needed = min(known, least[subject.code[a].timing_key, subject.code[b].timing_key])
+            needed = min(known, least.get(keys, known))
             by = subject.cycle[b] - subject.cycle[a] - needed + 1
             places = tuple(range(a, b))
-            if _can_cut(subject, places, by):
-                yield partial(_cut, subject, places, by, frozenset((Rule.SPACING, Rule.DISTANCE)))
+            if can_cut(subject, places, by):
+                yield partial(
+                    cut, subject, places, by, frozenset((Rule.SPACING, Rule.DISTANCE, Rule.RELEASE))
+                )
+
+
+def _neighbours_in_tensor_pipe(subject: Subject) -> list[tuple[int, int]]:
+    tensor = [i.index for i in subject.code if i.declaration and i.declaration.pipe is Pipe.TENSOR]
+    return [(a, b) for a, b in pairwise(tensor) if subject.block[a] == subject.block[b]]
+
+
+def _least_spacings(subject: Subject) -> dict[tuple[str, str], int]:
+    """The closest that any two of these have come."""
+    least: dict[tuple[str, str], int] = {}
+    for a, b in _neighbours_in_tensor_pipe(subject):
+        keys = subject.code[a].timing_key, subject.code[b].timing_key
+        least[keys] = min(least.get(keys, 99), subject.cycle[b] - subject.cycle[a])
+    return least
 
 
 @kind("wait too close behind the setter")
@@ -141,7 +123,9 @@ def wait_too_close_behind_the_setter(subject: Subject) -> Iterator[Site]:
             continue
         known = subject.table.release(setter)
         needed = min(2 if known is None else known, setter.control.stall)
+        if subject.was(setter.index, waiter.index) < needed:
+            continue
         by = setter.control.stall - needed + 1
         if subject.shortened(setter.index, by) is not None:
             rules = frozenset((Rule.RELEASE, Rule.DISTANCE))
-            yield partial(_cut, subject, (setter.index,), by, rules)
+            yield partial(cut, subject, (setter.index,), by, rules)
