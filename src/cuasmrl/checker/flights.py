@@ -49,7 +49,8 @@ class Queue(NamedTuple):
 
     def returns_before(self, later: "Queue") -> bool:
         """Is its result written before that of a later one? So it is in some queues only."""
-        return self.returns_in_order and bool(self.name) and self.name == later.name
+        in_order = self.returns_in_order and later.returns_in_order
+        return in_order and bool(self.name) and self.name == later.name
 
 
 class Tables:

@@ -17,6 +17,7 @@ from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
 from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
 from cuasmrl.checker.scoreboards import run
+from cuasmrl.checker.sharing import Sharing
 from cuasmrl.checker.spacing import Spacings
 from cuasmrl.checker.verdict import Certificate, Fault, Refusal, Rule, refusal
 from cuasmrl.checker.version import VERSION
@@ -112,6 +113,7 @@ class _KernelProof:
         self.latencies = Latencies(self.program, self.timed, self.original)
         self.crossing = Crossing(self.program, self.timed, self.original, self.latencies.waits)
         self.spacings = Spacings(self.program, table, self.original)
+        self.sharing = Sharing(self.program, table, self.original)
         self.memory = MemoryOrder(self.program)
 
     def prove(self, data: bytes) -> dict[str, int]:
@@ -138,6 +140,7 @@ class _KernelProof:
         yield self._distance_faults(candidate)
         yield self.spacings.release_faults(candidate)
         yield self.spacings.spacing_faults(candidate)
+        yield self.sharing.faults(candidate)
 
     def _refuse_first(self, faults: Iterable[Fault], candidate: Arrangement) -> None:
         """The first is the one with the lowest consumer; what a loop carries round comes after the rest."""
@@ -216,5 +219,7 @@ class _KernelProof:
         for i in self.program.instructions:
             if i.timing_key not in answers:
                 found = f" {self.table.minimum_stall(i)} {self.table.spacing(i)} {self.table.release(i)}"
+                shares = None if i.declaration is None else i.declaration.shares
+                found += "" if shares is None else f" {self.table.spacing(i, shares)}"
                 answers[i.timing_key] = found.encode()
             yield answers[i.timing_key]

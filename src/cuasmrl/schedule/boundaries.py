@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuasmrl.binary.sass import Access, Distances, Hazard, Instruction, Order, overwriter_class
+from cuasmrl.binary.sass import Access, Distances, Hazard, Instruction, Order, overwriting_role
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.flow import Flow
 from cuasmrl.schedule.scoreboards import is_read_late
@@ -98,10 +98,10 @@ class _Side:
         """Register → kinds."""
 
     def note(self, instruction: Instruction, accesses: Iterator[tuple[Access, bool]]) -> None:
-        names = instruction.timing_key, overwriter_class(instruction)
         found = []
         for access, is_write in accesses:
-            kind = (access.register, is_write, *names, access.role)
+            roles = access.role, overwriting_role(instruction, access.role)
+            kind = (access.register, is_write, instruction.timing_key, *roles)
             number = self.numbers.setdefault(kind, len(self.numbers))
             if number == len(self.samples):
                 self.samples.append((instruction, access, is_write))

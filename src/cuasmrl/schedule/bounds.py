@@ -115,6 +115,11 @@ class Bounds:
         widest: dict[str, int] = {}
         for pipe, spacing in zip(self.pipe, spacings, strict=True):
             widest[pipe] = max(widest.get(pipe, 1), spacing)
+        shared = [self._shared_spacing(i) for i in originals.code]
+        for instruction, spacing in zip(originals.code, shared, strict=True):
+            if spacing and instruction.declaration and instruction.declaration.shares:
+                pipe = instruction.declaration.shares
+                widest[pipe] = max(widest.get(pipe, 1), spacing)
         limits = []
         for i, instruction in enumerate(originals.code):
             head = originals.times[i]
@@ -125,7 +130,7 @@ class Bounds:
             limits.append(
                 Limits(
                     head=head if i in held else min(head, needed_head),
-                    tail=min(tail, max(needs.tail.get(i, 0), spacings[i], releases[i])),
+                    tail=min(tail, max(needs.tail.get(i, 0), spacings[i], shared[i], releases[i])),
                     spacing=spacings[i],
                     stall=self._least_stall(instruction),
                 )
@@ -137,6 +142,13 @@ class Bounds:
         if instruction.declaration is None:
             return 1
         known = self.originals.table.spacing(instruction)
+        return HORIZON if known is None else known
+
+    def _shared_spacing(self, instruction: Instruction) -> int:
+        """Cycles to the next one of another pipe that it keeps busy, 0 if there is no such pipe."""
+        if instruction.declaration is None or instruction.declaration.shares is None:
+            return 0
+        known = self.originals.table.spacing(instruction, instruction.declaration.shares)
         return HORIZON if known is None else known
 
     def _least_stall(self, instruction: Instruction) -> int:

@@ -80,6 +80,7 @@ def build_graph(
     entry = originals.machine.entries[block.number]
     _register_edges(graph, order, position, originals)
     _warp_edges(graph, order, originals)
+    _sharing_edges(graph, order, originals)
     _board_edges(graph, order, control, originals)
     exposed: Unexplained = {}
     consumers = originals.machine.unexplained_consumers
@@ -101,6 +102,7 @@ def build_loose_graph(
     graph = Graph()
     _register_edges(graph, order, position, originals)
     _warp_edges(graph, order, originals)
+    _sharing_edges(graph, order, originals)
     _board_edges(graph, order, {i: originals.code[i].control for i in order}, originals, boards)
     _pause_distances(graph, order, position, originals)
     for first, second, need, reason in edges:
@@ -201,6 +203,26 @@ def _warp_edges(graph: Graph, order: Sequence[int], originals: Originals) -> Non
             if last is not None:
                 graph.add(last, i, 0, Reason.WARP)
             last = i
+
+
+def _sharing_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
+    """What shares another pipe (a DMMA that of double precision) keeps its order with all of that pipe."""
+    sharing: dict[str, int] = {}
+    since: dict[str, list[int]] = defaultdict(list)
+    for i in order:
+        declaration = originals.code[i].declaration
+        if declaration is None or originals.code[i].never_executes:
+            continue
+        pipe, shares = declaration.pipe, declaration.shares
+        if pipe in sharing:
+            known = originals.table.spacing(originals.code[sharing[pipe]], pipe)
+            distance = originals.distance(sharing[pipe], i)
+            graph.add(sharing[pipe], i, min(distance, HORIZON if known is None else known), Reason.PIPE)
+        since[pipe].append(i)
+        if shares is not None:
+            for earlier in since.pop(shares, ()):
+                graph.add(earlier, i, 0, Reason.PIPE)
+            sharing[shares] = i
 
 
 def _board_edges(

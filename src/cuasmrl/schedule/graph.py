@@ -29,6 +29,7 @@ class Reason(StrEnum):
     WAIT = "wait"
     QUEUE = "in-order queue"
     WARP = "warp-wide order"
+    PIPE = "shared pipe"
     PADDING = "padding"
     PAUSE = "wait that passes the time"
 

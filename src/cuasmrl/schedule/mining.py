@@ -22,6 +22,7 @@ from cuasmrl.binary.sass import (
     Hazard,
     Instruction,
     Listing,
+    Opcode,
     Order,
     Row,
     disassemble,
@@ -217,7 +218,7 @@ def observations(arch: int, code: tuple[Instruction, ...]) -> Iterator[Observati
                         times[j] - times[i] <= HORIZON
                         and pauses[j] == pauses[i]
                         and mutually_executed(producer, consumer)
-                        and guard_set.get(j, -1) < i
+                        and (not producer.is_conditional or guard_set.get(j, -1) < i)
                     ):
                         file = file_of(access.register).value
                         role = access.role
@@ -231,11 +232,9 @@ def observations(arch: int, code: tuple[Instruction, ...]) -> Iterator[Observati
         yield from pairs(Hazard.WAW, writers, consumer.defs)
         yield from pairs(Hazard.WAR, readers, consumer.defs)
         assert consumer.declaration is not None
-        pipe = consumer.declaration.pipe
-        if pipe in last_in_pipe and pauses[j] == pauses[last_in_pipe[pipe]]:
-            first = code[last_in_pipe[pipe]]
-            yield _pooled(arch, Hazard.SPACING, first), times[j] - times[last_in_pipe[pipe]], first, consumer
-        last_in_pipe[pipe] = j
+        for i, of in _before_in_pipe(j, consumer.declaration, last_in_pipe):
+            if pauses[j] == pauses[i]:
+                yield _pooled(arch, Hazard.SPACING, code[i], of), times[j] - times[i], code[i], consumer
         raised |= dict.fromkeys(consumer.control.sets, j)
         _record(j, consumer, writers, readers)
 
@@ -252,8 +251,18 @@ def _guards_set(code: tuple[Instruction, ...]) -> dict[int, int]:
     return found
 
 
-def _pooled(arch: int, hazard: Hazard, producer: Instruction) -> Key:
-    return (arch, hazard, "", producer.timing_key, "", ANY, "")
+def _before_in_pipe(j: int, opcode: Opcode, last: dict[str, int]) -> Iterator[tuple[int, str]]:
+    """Who came before in the pipe of an instruction, and who keeps that pipe busy from another one."""
+    for channel, of in ((opcode.pipe, ANY), (ANY + opcode.pipe, ANY + opcode.pipe)):
+        if channel in last:
+            yield last.pop(channel), of
+    last[opcode.pipe] = j
+    if opcode.shares is not None:
+        last[ANY + opcode.shares] = j
+
+
+def _pooled(arch: int, hazard: Hazard, producer: Instruction, consumer: str = ANY) -> Key:
+    return (arch, hazard, "", producer.timing_key, "", consumer, "")
 
 
 def _record(

@@ -57,8 +57,8 @@ def same_queue(first: Instruction, second: Instruction) -> bool:
 
 def returns_in_order(first: Instruction, second: Instruction) -> bool:
     """Is the first result written before the second? Compilers count on it in some queues only."""
-    opcode = first.declaration
-    return opcode is not None and opcode.returns_in_order(first.arch) and same_queue(first, second)
+    in_order = all(i.declaration and i.declaration.returns_in_order(i.arch) for i in (first, second))
+    return in_order and same_queue(first, second)
 
 
 def raised_boards(control: Control) -> list[int]:

@@ -308,7 +308,7 @@ def _is_over_with(o: int, a: int, play: Play, signs: Int) -> bool:
         return bool(first == later and not signs[o, Sign.IS_RESULT])
     same_queue = signs[o, Sign.QUEUE] > 0 and signs[o, Sign.QUEUE] == signs[a, Sign.QUEUE]
     if signs[o, Sign.IS_RESULT]:
-        in_order = same_queue and signs[o, Sign.RETURNS_IN_ORDER]
+        in_order = same_queue and signs[o, Sign.RETURNS_IN_ORDER] and signs[a, Sign.RETURNS_IN_ORDER]
         return bool(in_order and signs[a, Sign.IS_RESULT] and not signs[a, Sign.IS_CONDITIONAL])
     return bool(same_queue or (signs[o, Sign.IS_MEMORY] and signs[a, Sign.IS_MEMORY]))
 

@@ -10,7 +10,6 @@ from cuasmrl.binary.sass import (
     DESCRIPTOR,
     GUARD,
     HIGH,
-    LATE,
     LOW,
     File,
     Hazard,
@@ -19,7 +18,6 @@ from cuasmrl.binary.sass import (
     Pipe,
     file_of,
     name_of,
-    overwriter_class,
 )
 from cuasmrl.checker import Refusal, Rule
 from tests.checker.plants.base import Plant, Site, kind
@@ -196,9 +194,7 @@ declare(
     File.P,
     lambda _, c, f: f.pair.producer_role != GUARD,
 )
-declare(
-    "source overwritten too early by a load", Hazard.WAR, File.R, lambda _, c, f: overwriter_class(c) == LATE
-)
+declare("source overwritten too early by a load", Hazard.WAR, File.R, lambda _, c, f: c.is_variable)
 declare("result overwritten too early by its pipe", Hazard.WAW, File.R, lambda p, c, _: _pipe(p) is _pipe(c))
 declare(
     "result overwritten too early by another pipe",

@@ -137,7 +137,7 @@ class Distances:
             if writer != LATE:
                 groups.append((hazard, file, row.producer, row.producer_role))
         else:
-            groups = [(hazard, _pipe(row.producer)) if hazard is Hazard.SPACING else (hazard,)]
+            groups = [(hazard, _pipe(row.producer), row.consumer) if hazard is Hazard.SPACING else (hazard,)]
         for group in groups:
             self._group[group] = max(self._group.get(group, 0), row.distance)
 
@@ -168,7 +168,7 @@ class Distances:
             case Hazard.SPACING:
                 if self.is_no_queue(producer):
                     return 1
-                relatives = [self._group.get((hazard, _pipe(producer)))]
+                relatives = [self._group.get((hazard, _pipe(producer), consumer))]
             case Hazard.RELEASE:
                 relatives = [self._group.get((hazard,))]
             case _:
@@ -227,9 +227,9 @@ class Distances:
             return 0
         return self._floor[file, _pipe(producer.timing_key), kind]
 
-    def spacing(self, first: Instruction) -> int | None:
-        """Cycles from an instruction to the next one in its pipe, dependent or not."""
-        return self._of(Hazard.SPACING, first)
+    def spacing(self, first: Instruction, pipe: Pipe | None = None) -> int | None:
+        """Cycles from an instruction to the next one in its pipe, or in another that it shares."""
+        return self._of(Hazard.SPACING, first, ANY if pipe is None else ANY + pipe)
 
     def minimum_stall(self, instruction: Instruction) -> int | None:
         """The smallest stall count ptxas gives this opcode; None where that was rarely seen."""
@@ -239,8 +239,8 @@ class Distances:
         """Cycles from raising a scoreboard to the first instruction that waits for it."""
         return self._of(Hazard.RELEASE, setter)
 
-    def _of(self, hazard: Hazard, instruction: Instruction) -> int | None:
-        return self.answer(hazard, "", instruction.timing_key, "", ANY, "")
+    def _of(self, hazard: Hazard, instruction: Instruction, consumer: str = ANY) -> int | None:
+        return self.answer(hazard, "", instruction.timing_key, "", consumer, "")
 
 
 def _kind(role: str) -> str:

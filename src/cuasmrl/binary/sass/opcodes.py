@@ -109,6 +109,10 @@ class Opcode:
     """Exchanges values between lanes."""
     fence: bool = False
     """A wait for its scoreboard orders memory, and no register shows it."""
+    shares: Pipe | None = None
+    """Another pipe that it keeps busy besides its own."""
+    returns_apart: bool = False
+    """Compilers always give its result a scoreboard of its own, whatever others of its queue may do."""
     reads_apart: bool = False
     """Reads operands at another time than others of its pipe: as a consumer it is a class of its own."""
 
@@ -120,7 +124,7 @@ class Opcode:
 
         Only where compilers leave out scoreboards because of it; a load from global memory has its own.
         """
-        return arch in _IN_ORDER.get(self.queue, NO_ARCHS)
+        return not self.returns_apart and arch in _IN_ORDER.get(self.queue, NO_ARCHS)
 
     @property
     def reader_class(self) -> str:
@@ -187,11 +191,13 @@ _DECLARATIONS = [
            widths=Widths.DOUBLE),
     *_many("DSETP", Pipe.FP64, variable=_DOUBLES, by_assembler=_SM_10X, queue="fp64", widths=Widths.DOUBLE,
            shape=Shape.PREDICATES_2),
-    *_announced("DMMA", Pipe.TENSOR, "fp64", widths=Widths.MMA, keyed_by=("*",)),
+    *_announced("DMMA", Pipe.TENSOR, "fp64", widths=Widths.MMA, keyed_by=("*",), shares=Pipe.FP64),
     # special functions and conversions
-    *_announced("MUFU POPC FLO BREV", Pipe.XU, "xu"),
+    *_announced("MUFU POPC FLO", Pipe.XU, "xu"),
+    *_announced("BREV", Pipe.XU, "xu", returns_apart=True),
     *_announced("FCHK", Pipe.XU, "xu", shape=Shape.FIRST),
-    *_announced("F2F F2I I2F FRND", Pipe.XU, "xu", widths=Widths.CONVERT),
+    *_announced("F2F F2I I2F", Pipe.XU, "xu", widths=Widths.CONVERT),
+    *_announced("FRND", Pipe.XU, "xu", widths=Widths.CONVERT, returns_apart=True),
     # tensor cores
     *_many("HMMA BMMA", Pipe.TENSOR, variable=frozenset((75,)), queue="tensor", widths=Widths.MMA,
            keyed_by=("*",)),
@@ -207,7 +213,7 @@ _DECLARATIONS = [
     *_engine("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", "async", widths=Widths.TENSOR_COPY),
     *_engine("UBLKCP UBLKRED UBLKPF", "async", widths=Widths.BULK_COPY),
     *_engine("UGETNEXTWORKID", "async"),
-    *_engine("SYNCS", "shared", shape=Shape.RESULT, widths=Widths.MBARRIER),
+    *_engine("SYNCS", "shared", shape=Shape.RESULT, widths=Widths.MBARRIER, returns_apart=True),
     *_engine("STAS", "shared", widths=Widths.MEMORY),
     # uniform datapath
     *_many("UIADD3 USEL UMOV UVIMNMX UIMNMX", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
@@ -222,7 +228,7 @@ _DECLARATIONS = [
     *_many("ULDC", Pipe.UNIFORM, widths=Widths.MEMORY),
     *_many("VOTEU", Pipe.UNIFORM, shape=Shape.ALL_BUT_LAST, warp_wide=True),
     *_many("CS2UR", Pipe.UNIFORM, widths=Widths.SPECIAL_TO_REGISTER),
-    *_many("R2UR", Pipe.UNIFORM, variable=_UNTIL_89, queue="xu", warp_wide=True),
+    *_many("R2UR", Pipe.UNIFORM, variable=_UNTIL_89, queue="xu", warp_wide=True, returns_apart=True),
     *_many("CREDUX", Pipe.UNIFORM, warp_wide=True),
     # reads of special registers, constants, other lanes
     *_announced("S2R", Pipe.MEMORY, "special", reads_apart=True),
@@ -244,7 +250,7 @@ _DECLARATIONS = [
     *_load("LDSM", "shared", Space.SHARED, widths=Widths.MATRIX_LOAD),
     *_load("ATOMG", "global", Space.GLOBAL, writes=Space.GLOBAL),
     *_load("ATOM", "global", Space.GENERIC, writes=Space.GENERIC, predicate_with_sources=True),
-    *_load("ATOMS", "shared", Space.SHARED, writes=Space.SHARED),
+    *_load("ATOMS", "shared", Space.SHARED, writes=Space.SHARED, returns_apart=True),
     *_store("STG", "global", Space.GLOBAL),
     *_store("ST", "global", Space.GENERIC),
     *_store("STL", "global", Space.LOCAL),
