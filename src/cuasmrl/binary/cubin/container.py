@@ -56,9 +56,10 @@ class Kernel:
     def record_offsets(self) -> dict[int, int]:
         """{file position of a u32: the code offset it holds} over all records that name instructions."""
         return {
-            slot: int.from_bytes(record.payload[slot - record.position :][:4], "little")
+            slot: int.from_bytes(record.payload[start : start + 4], "little")
             for record in self.records
             for slot in record.instruction_slots()
+            for start in (slot - record.position,)
         }
 
     def unknown_records(self) -> tuple[Record, ...]:
@@ -118,14 +119,14 @@ class Cubin:
 
     def kernel(self, name: str | None = None) -> Kernel:
         """The kernel of that name; without a name, the only one."""
-        names = ", ".join(kernel.name for kernel in self.kernels)
-        if name is None:
-            if len(self.kernels) > 1:
-                raise CuasmrlError(f"{self.source} holds several kernels ({names}); choose one by name")
+        if name is None and len(self.kernels) == 1:
             return self.kernels[0]
         for kernel in self.kernels:
             if kernel.name == name:
                 return kernel
+        names = ", ".join(kernel.name for kernel in self.kernels)
+        if name is None:
+            raise CuasmrlError(f"{self.source} holds several kernels ({names}); choose one by name")
         raise CuasmrlError(f"{self.source} has no kernel {name}; it holds {names}")
 
     def section(self, name: str) -> Section | None:
