@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cuasmrl.binary.sass import BARRIERS, Access, Control, Distances, Hazard, Instruction
+from cuasmrl.binary.sass import BARRIERS, Control, Distances, Instruction
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, Boundaries, cross_block_needs, is_pause, issue_times
 from cuasmrl.schedule.flow import Flow
 from cuasmrl.schedule.graph import Edge, Graph, Reason
 from cuasmrl.schedule.machine import Analysis, analyse
 from cuasmrl.schedule.orders import OrderOfMemory, Padding, Pauses, weave
-from cuasmrl.schedule.scoreboards import awaited_boards, awaited_setters, is_read_late, raised_boards
+from cuasmrl.schedule.registers import between, keep_behind, keep_pauses, register_edges
+from cuasmrl.schedule.scoreboards import awaited_boards, awaited_setters, raised_boards
 from cuasmrl.schedule.shelters import Shelters, Unexplained, unexplained_in
 
 __all__ = ["Edge", "Graph", "Originals", "Reason", "build_graph", "build_loose_graph"]
@@ -78,7 +77,7 @@ def build_graph(
     )
     position = {i: q for q, i in enumerate(order)}
     entry = originals.machine.entries[block.number]
-    _register_edges(graph, order, position, originals)
+    retired = register_edges(graph, order, position, originals)
     _warp_edges(graph, order, originals)
     _sharing_edges(graph, order, originals)
     _board_edges(graph, order, control, originals)
@@ -89,7 +88,7 @@ def build_graph(
         _exposed_edges(graph, exposed, position, originals)
     _pause_distances(graph, order, position, originals)
     shelters = Shelters(order, control, entry, originals.code, originals.machine, exposed)
-    weave(graph, order, originals.code, *_common(order, originals), shelters)
+    weave(graph, order, originals.code, retired, *_common(order, originals), shelters)
     return graph
 
 
@@ -100,99 +99,20 @@ def build_loose_graph(
     order = range(block.start, block.end)
     position = {i: q for q, i in enumerate(order)}
     graph = Graph()
-    _register_edges(graph, order, position, originals)
+    retired = register_edges(graph, order, position, originals)
     _warp_edges(graph, order, originals)
     _sharing_edges(graph, order, originals)
     _board_edges(graph, order, {i: originals.code[i].control for i in order}, originals, boards)
     _pause_distances(graph, order, position, originals)
     for first, second, need, reason in edges:
         graph.add(first, second, need, reason)
-    weave(graph, order, originals.code, *_common(order, originals))
+    weave(graph, order, originals.code, retired, *_common(order, originals))
     return graph
 
 
 def _common(order: Sequence[int], originals: Originals) -> tuple[OrderOfMemory, Padding, Pauses]:
     """What orders instructions whichever scoreboards announce what."""
     return OrderOfMemory(), Padding(order, originals.code), Pauses(originals.boundaries)
-
-
-def _register_edges(
-    graph: Graph, order: Sequence[int], position: Mapping[int, int], originals: Originals
-) -> None:
-    writers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
-    readers: dict[int, list[tuple[int, Access]]] = defaultdict(list)
-    for i in order:
-        consumer = originals.code[i]
-        for hazard, table, accesses in (
-            (Hazard.RAW, writers, consumer.uses),
-            (Hazard.WAW, writers, consumer.defs),
-            (Hazard.WAR, readers, consumer.defs),
-        ):
-            for access in accesses:
-                for p, earlier in table[access.register]:
-                    if p != i:
-                        _register_edge(graph, hazard, p, earlier, i, access, position, originals)
-        for access in consumer.defs:
-            if not consumer.is_conditional:
-                writers[access.register].clear()
-                readers[access.register].clear()
-            writers[access.register].append((i, access))
-        for access in consumer.uses:
-            readers[access.register].append((i, access))
-
-
-def _register_edge(
-    graph: Graph,
-    hazard: Hazard,
-    p: int,
-    earlier: Access,
-    c: int,
-    access: Access,
-    position: Mapping[int, int],
-    originals: Originals,
-) -> None:
-    producer, consumer = originals.code[p], originals.code[c]
-    late = is_read_late(producer, access.register) if hazard is Hazard.WAR else producer.is_variable
-    if late:
-        graph.add(p, c, 0, Reason.REGISTER)
-        return
-    distance = originals.distance(p, c)
-    required = originals.table.required(
-        hazard, producer, consumer, access.register, earlier.role, access.role
-    )
-    if required is not None and required <= distance:
-        graph.add(p, c, required, Reason.REGISTER)
-        return
-    # ptxas came closer than anything known: it may count on a wait in between to pass the time.
-    graph.add(p, c, min(distance, HORIZON), Reason.REGISTER)
-    if distance < HORIZON:
-        between = _between(originals.pauses, p, c)
-        _keep_pauses(graph, p, c, sorted(between, key=position.__getitem__), originals)
-
-
-def _between(instructions: Sequence[int], p: int, c: int) -> Sequence[int]:
-    """Of a list in the order of the code, those behind p and up to c."""
-    return instructions[bisect_right(instructions, p) : bisect_right(instructions, c)]
-
-
-def _keep_pauses(graph: Graph, p: int, c: int, pauses: Iterable[int], originals: Originals) -> None:
-    """A wait in between passes the same time only if what it waits for is not issued earlier."""
-    for w in pauses:
-        graph.relied.add(w)
-        graph.add(p, w, 0, Reason.PAUSE)
-        if w < c:
-            graph.add(w, c, 0, Reason.PAUSE)
-        for s in originals.awaited.get(w, ()):
-            keep_behind(graph, p, s, originals)
-
-
-def keep_behind(graph: Graph, first: int, second: int, originals: Originals) -> None:
-    """The second gets no earlier, seen from the first, than it was in the original."""
-    distance = originals.distance(first, second)
-    if first < second:
-        graph.add(first, second, min(distance, HORIZON), Reason.PAUSE)
-    elif first > second:
-        graph.leashes.append((first, second, -distance))
 
 
 def _warp_edges(graph: Graph, order: Sequence[int], originals: Originals) -> None:
@@ -271,7 +191,7 @@ def _exposed_edges(
         for p in operations:
             if p < i and p in position:
                 graph.add(p, i, min(originals.distance(p, i), HORIZON), Reason.SCOREBOARD)
-                _keep_pauses(graph, p, i, _between(originals.waiting, p, i), originals)
+                keep_pauses(graph, p, i, between(originals.waiting, p, i), originals)
 
 
 def _pause_distances(
@@ -281,10 +201,10 @@ def _pause_distances(
     needs, end = originals.boundaries, max(order)
     for i in order:
         if i in needs.waits_after:
-            for w in sorted(_between(originals.pauses, i, end), key=position.__getitem__):
+            for w in sorted(between(originals.pauses, i, end), key=position.__getitem__):
                 graph.relied.add(w)
                 for s in originals.awaited.get(w, ()):
                     keep_behind(graph, i, s, originals)
     relying = [i for i in order if i in needs.waits_before]
     if relying:
-        graph.relied.update(_between(originals.pauses, min(order) - 1, max(relying)))
+        graph.relied.update(between(originals.pauses, min(order) - 1, max(relying)))

@@ -47,7 +47,7 @@ def unexplained_in(
     for i in order:
         instruction = code[i]
         machine.end(_ended(machine, instruction, control[i], analysis))
-        exposed = {ledger.keys[n].index for n in bits(machine.unprotected(instruction))}
+        exposed = {ledger.keys[n].index for n in bits(machine.unprotected(instruction) & issued)}
         if exposed:
             touched = {access.register for access in (*instruction.uses, *instruction.defs)}
             under_way = machine.out & issued
