@@ -6,17 +6,21 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from importlib import resources
 
 import numpy as np
 import pytest
 
 from cuasmrl import workloads
+from cuasmrl.bench.latencies import table_rows
 from cuasmrl.binary.cubin import Cubin
+from cuasmrl.binary.sass import distances
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import CHIPS, Chip, chip_of_arch
 from cuasmrl.gpu.emulator import Emulator, Trace
-from cuasmrl.gpu.timing import Model, Reason, Result, hazards_of, sanitize
+from cuasmrl.gpu.timing import Finding, Model, Reason, Result, hazards_of, sanitize
+from cuasmrl.gpu.timing.comparison import Pair, compare
 from cuasmrl.gpu.timing.records import Note
 from cuasmrl.schedule import Board, Schedule
 from cuasmrl.workloads import Config, Workload
@@ -138,10 +142,23 @@ def test_planted_hazards(arch: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(tally[f"{plant.__name__} found"] for plant in PLANTS)
 
 
+def is_known(finding: Finding) -> bool:
+    """Is it one of the pairs for which the table answers less than the chip needs?"""
+    return not known_errors(finding.first.arch).isdisjoint(pairs_of(finding.first, finding.second))
+
+
+@cache
+def known_errors(arch: int) -> frozenset[Pair]:
+    return frozenset(found.pair for one in compare(distances(arch), table_rows()) for found in one.below)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_legal_moves(arch: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the board allows, which is what the checker certifies, is no hazard in time."""
+    """What the board allows, which is what the checker certifies, is no hazard in time.
+
+    Unless the table is known to answer less than the chip needs.
+    """
     rng = random.Random(arch)
     moves = 0
     for original, model in sample(arch, rng):
@@ -149,7 +166,9 @@ def test_legal_moves(arch: int, capsys: pytest.CaptureFixture[str]) -> None:
         for seed in range(4):
             moves += sum(random_move(board, rng) is not None for _ in range(300))
             blocks = min(model.blocks, 2)
-            assert [str(f) for f in hazards_of(model, board.schedule(), seed, blocks)] == []
+            assert [
+                str(f) for f in hazards_of(model, board.schedule(), seed, blocks) if not is_known(f)
+            ] == []
     with capsys.disabled():
         print(f"\nsm_{arch}: {moves} legal moves in {4 * SAMPLED} schedules", end="")
     assert moves > 1000
@@ -165,10 +184,11 @@ def test_falsified_rows(arch: int, capsys: pytest.CaptureFixture[str]) -> None:
         listing, blocks = original.listing, min(model.blocks, 2)
         claims = sorted(claimed_pairs(listing))
         honest = retimed(listing, {})
-        assert hazards_of(model, honest, blocks=blocks) == ()
+        assert all(is_known(found) for found in hazards_of(model, honest, blocks=blocks))
         for pair, latency in rng.sample(claims, min(FALSIFIED, len(claims))):
             schedule = retimed(listing, {pair: rng.randrange(1, latency)})
-            found = () if schedule == honest else hazards_of(model, schedule, blocks=blocks)
+            hazards = () if schedule == honest else hazards_of(model, schedule, blocks=blocks)
+            found = [hazard for hazard in hazards if not is_known(hazard)]
             assert all(pair in pairs_of(f.first, f.second) for f in found)
             tally["found" if found else "the same schedule" if schedule == honest else "without effect"] += 1
     with capsys.disabled():
