@@ -15,11 +15,13 @@ from tests.checker.plants import (
     registers,
     scoreboards,
     scrambled,
+    spacing,
     timing,
 )
 from tests.checker.plants.base import KINDS, Plant, Site
 
 __all__ = [
     "KINDS", "Plant", "Site", "blunders", "branches", "closeness", "container", "control", "misplaced",
-    "order", "ordering", "passing", "paths", "queues", "registers", "scoreboards", "scrambled", "timing",
+    "order", "ordering", "passing", "paths", "queues", "registers", "scoreboards", "scrambled", "spacing",
+    "timing",
 ]  # fmt: skip

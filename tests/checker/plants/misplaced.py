@@ -12,9 +12,11 @@ from tests.checker.plants.base import (
     Named,
     Plant,
     Site,
+    both,
     consumer,
     edit,
     either,
+    is_strong,
     kind,
     move,
     one_of,
@@ -227,6 +229,38 @@ def scoreboards_exchanged(subject: Subject) -> Iterator[Site]:
         rules = frozenset((Rule.BARRIER if {first, second} & named_by_depbar(subject) else Rule.SCOREBOARD,))
         story = f"scoreboards of {subject.code[p]} and {subject.code[q]} exchanged"
         yield partial(_change, subject, controls, rules, one_of(p, q, reader), story)
+
+
+@kind("scoreboard changed where all know of it but a synchronisation")
+def all_told_but_a_synchronisation(subject: Subject) -> Iterator[Site]:
+    """Everybody who touches the result waits for the new one; memory behind the old wait is not settled."""
+    for i in subject.code:
+        for board in i.control.waits if i.order in _STRICT else ():
+            p, other = last_raised(subject, i.index, board), (board + 1) % BARRIERS
+            if p is None or {board, other} & named_by_depbar(subject):
+                continue
+            load = subject.code[p]
+            plain = load.order not in _STRICT and load.control.write_barrier == board and load.defs
+            unchanged = load.control == subject.compiled(p) and subject.was_behind(p, i.index)
+            between = subject.code[p + 1 : i.index]
+            mates = any(queue_of(subject, j.index) == queue_of(subject, p) for j in between)
+            awaited = any(other in subject.waits_of(j) for j in range(p + 1, i.index + 1))
+            if plain and unchanged and not mates and not awaited and not is_strong(load):
+                yield partial(_tell_all_but, subject, load, i.index, other)
+
+
+def _tell_all_but(
+    subject: Subject, load: Instruction, sync: int, other: int, _: random.Random
+) -> Plant | None:
+    written = {access.register for access in load.defs}
+    touching = [j for j in subject.code if written & {access.register for access in (*j.uses, *j.defs)}]
+    if sync in {j.index for j in touching}:
+        return None
+    controls = {j.index: waiting(j.control, other) for j in touching if j.index != load.index}
+    # In a loop it touches its own result.
+    controls[load.index] = waiting(replace(load.control, write_barrier=other), other)
+    story = f"{subject.code[sync]} does not know of the new scoreboard of {load}"
+    return Plant(subject.build(controls=controls), _SCOREBOARD, both(load.index, sync), story)
 
 
 @kind("counted scoreboard raised by a load")
