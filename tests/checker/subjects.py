@@ -48,7 +48,7 @@ class Uniform(Distances):
     ) -> int | None:
         return self.cycles
 
-    def spacing(self, first: Instruction) -> int | None:
+    def spacing(self, first: Instruction, pipe: Pipe | None = None) -> int | None:
         return 1
 
     def minimum_stall(self, instruction: Instruction) -> int | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cuasmrl.binary.sass import Access, Hazard, Instruction, overwriter_class
+from cuasmrl.binary.sass import Access, Hazard, Instruction, overwriting_role
 from cuasmrl.schedule.boundaries import HORIZON
 from cuasmrl.schedule.graph import Graph, Reason
 from cuasmrl.schedule.orders import put
@@ -195,11 +195,12 @@ class _RegisterEdges:
         found: dict[int, dict[tuple[str, str, str, bool], tuple[Instruction, Access, bool]]] = {}
         for i in self._order:
             instruction = self._originals.code[i]
-            names = instruction.timing_key, overwriter_class(instruction)
             for overwrites, accesses in ((False, instruction.uses), (True, instruction.defs)):
                 for access in accesses:
                     kinds = found.setdefault(access.register, {})
-                    kinds.setdefault((*names, access.role, overwrites), (instruction, access, overwrites))
+                    roles = access.role, overwriting_role(instruction, access.role)
+                    kind = (instruction.timing_key, *roles, overwrites)
+                    kinds.setdefault(kind, (instruction, access, overwrites))
         return {register: list(kinds.values()) for register, kinds in found.items()}
 
 

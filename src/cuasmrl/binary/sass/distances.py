@@ -78,6 +78,8 @@ _ENOUGH_PAIRS = 20
 _CEILING = {File.R: 8, File.UR: 13, File.P: 14, File.UP: 14, File.B: 14}
 """A consumer never seen with a producer is given what the producer's slowest known consumer needs, and at
 least this. Inferred: one cycle above the slowest class of consumer that compilers show on any chip."""
+_DOUBLE_CEILING = 11
+"""The same for results of double precision in R."""
 
 _Key = tuple[str, ...]
 
@@ -122,7 +124,7 @@ class Distances:
         self._floor[of_pipe] = min(self._floor.get(of_pipe, row.smallest), row.smallest)
         self._seen[row.file, row.producer, _class(row.consumer), kind] += row.pairs
         known = row.distance if row.pairs >= _ENOUGH_PAIRS else row.smallest
-        self._slowest[producer] = max(self._slowest.get(producer, _CEILING[File(row.file)]), known)
+        self._slowest[producer] = max(self._slowest.get(producer, _ceiling(row)), known)
 
     def _note_group(self, row: Row) -> None:
         """What relatives of a row may be given: the most careful of those with many witnesses."""
@@ -241,6 +243,11 @@ class Distances:
 
     def _of(self, hazard: Hazard, instruction: Instruction, consumer: str = ANY) -> int | None:
         return self.answer(hazard, "", instruction.timing_key, "", consumer, "")
+
+
+def _ceiling(row: Row) -> int:
+    least = _CEILING[File(row.file)]
+    return max(least, _DOUBLE_CEILING) if _pipe(row.producer) == Pipe.FP64 else least
 
 
 def _kind(role: str) -> str:
