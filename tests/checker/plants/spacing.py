@@ -93,7 +93,12 @@ def _follow(subject: Subject, a: int, b: int, known: int, _: random.Random) -> P
 
     def named(refusal: Refusal) -> bool:
         p, c = refusal.producer, refusal.consumer
-        return p is not None and c is not None and a <= p < c <= b and _pipe(subject, p) is _pipe(subject, c)
+        if p is None or c is None:
+            return False
+        if refusal.rule is Rule.DISTANCE:
+            # Seen from another block, a wait in this one may end sooner.
+            return subject.block[p] != subject.block[c] or c <= p
+        return a <= p < c <= b and _pipe(subject, p) is _pipe(subject, c)
 
     story = f"{subject.code[b]} only {known - 1} cycles behind {subject.code[a]}"
-    return Plant(subject.build(controls=controls), frozenset((Rule.SPACING,)), named, story)
+    return Plant(subject.build(controls=controls), frozenset((Rule.SPACING, Rule.DISTANCE)), named, story)
