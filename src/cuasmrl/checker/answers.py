@@ -38,7 +38,7 @@ class Answers:
         self._kinds: list[Kind] = []
         self._example: list[tuple[Instruction, int]] = []
         self._known = np.full((64, 64), -1, dtype=np.int64)
-        self._reach: dict[int, int] = {}
+        self._reach: dict[tuple[int, int], int] = {}
 
     def kind(self, i: int, register: int, writes: bool) -> int:
         roles = (self._program.def_roles if writes else self._program.use_roles)[i][register]
@@ -81,17 +81,13 @@ class Answers:
         ]
         return min(FOREVER, max(unknown if answer is None else answer for answer in answers))
 
-    def reach(self, producer: int, consumers: set[int]) -> int:
-        """The most that any of these kinds needs after a producer."""
-        known = self._reach.get(producer)
+    def reach(self, producer: int, register: int, consumers: set[int]) -> int:
+        """The most that anybody needs after a producer, where a register has these kinds of consumers."""
+        known = self._reach.get((producer, register))
         if known is None:
-            first = self._kinds[producer]
-            met = (
-                c
-                for c in consumers
-                if self._kinds[c].file == first.file and (first.writes or self._kinds[c].writes)
-            )
-            known = self._reach[producer] = max((self.one(producer, c) for c in met), default=0)
+            met = (c for c in consumers if self._kinds[producer].writes or self._kinds[c].writes)
+            known = max((self.one(producer, c) for c in met), default=0)
+            self._reach[producer, register] = known
         return known
 
 

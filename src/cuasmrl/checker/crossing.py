@@ -22,7 +22,7 @@ from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault
 from cuasmrl.checker.waits import Losses, Waits
 
-_NOBODY = -1
+_NONE: frozenset[tuple[int, bool]] = frozenset()
 
 
 class Elapsed(NamedTuple):
@@ -45,8 +45,10 @@ class Pending(NamedTuple):
 
     written: bool
     kind: int
-    producer: int
-    """The access itself where it has to be told apart from others of its kind, else _NOBODY."""
+    timed: bool
+    """No scoreboard announces what depends on them."""
+    unprotected: frozenset[tuple[int, bool]]
+    """(consumer, it writes) of dependences that a scoreboard should keep and does not: time has to."""
     reach: int
     """Cycles after which none of them can come too early for anybody."""
 
@@ -81,18 +83,21 @@ class Crossing:
     @cached_property
     def _exits(self) -> tuple[list[Border], list[Pending], Array, Array, Array]:
         """Accesses pending at the end of their block that time keeps: also index, block and reach of each."""
-        consumers = set(self._exposed[1])
+        consumers: dict[int, set[int]] = defaultdict(set)
+        for border, kind in zip(*self._exposed[:2], strict=True):
+            consumers[border.register].add(kind)
         borders, pending = [], []
         for border in self.program.dependences.exits:
             _, p, register, written = border
-            kind = self.timed.answers.kind(p, register, written)
-            if self.timed.loose[p]:
-                pending.append(Pending(written, kind, p, FOREVER))
-            elif self.timed.is_timed(p, register, written):
-                pending.append(Pending(written, kind, _NOBODY, self.timed.answers.reach(kind, consumers)))
-            else:
-                continue
-            borders.append(border)
+            unprotected = self.timed.unprotected_of.get((p, register, written), _NONE)
+            timed = self.timed.is_timed(p, register, written)
+            if timed or unprotected:
+                kind = self.timed.answers.kind(p, register, written)
+                reach = FOREVER
+                if not unprotected:
+                    reach = self.timed.answers.reach(kind, register, consumers[register])
+                pending.append(Pending(written, kind, timed, unprotected, reach))
+                borders.append(border)
         return (
             borders,
             pending,
@@ -166,10 +171,10 @@ class _Walk:
     def _goes_wrong(self, pending: Pending, elapsed: Elapsed, consumer: Consumer) -> bool:
         if elapsed.now + consumer.start >= pending.reach or not (pending.written or consumer.writes):
             return False
-        if pending.producer == _NOBODY:
-            required = self.timed.answers.one(pending.kind, consumer.kind)
+        if (consumer.instruction, consumer.writes) in pending.unprotected:
+            required = FOREVER
         else:
-            required = self.timed.required(_edge(pending.producer, pending, consumer))
+            required = self.timed.answers.one(pending.kind, consumer.kind) if pending.timed else 0
         return self._verdict(elapsed, consumer.instruction, required) is not None
 
     def _verdict(self, elapsed: Elapsed, consumer: int, required: int) -> tuple[bool, int, int] | None:

@@ -5,6 +5,7 @@ producer and on every path, the candidate's distance is at least min(distance in
 Here inside blocks; `crossing.py` follows the paths between them.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -30,6 +31,7 @@ class Timed:
         self.loose = np.zeros(len(program.instructions), dtype=bool)
         """Producers of which some dependence is left unprotected: for these, each is looked up by itself."""
         self.loose[[edge.producer for edge in unprotected]] = True
+        self.unprotected_of = _by_producer(unprotected)
         found, kind = program.dependences, self.answers.kind
         columns = (found.members, found.member_register, found.member_written)
         members = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -108,6 +110,15 @@ class Timed:
         timed = self.members[members].tolist()
         parts = [b" %d" % a if t else b"" for a, t in zip(answers.tolist(), timed, strict=True)]
         return b"".join(parts), np.cumsum([len(part) for part in parts]).tolist()
+
+
+def _by_producer(edges: set[Edge]) -> dict[tuple[int, int, bool], frozenset[tuple[int, bool]]]:
+    """{(producer, register, it writes): all (consumer, it writes)}, equal sets being one and the same."""
+    found: dict[tuple[int, int, bool], set[tuple[int, bool]]] = defaultdict(set)
+    for hazard, p, c, register in edges:
+        found[p, register, hazard is not Hazard.WAR].add((c, hazard is not Hazard.RAW))
+    same: dict[frozenset[tuple[int, bool]], frozenset[tuple[int, bool]]] = {}
+    return {key: same.setdefault(frozenset(met), frozenset(met)) for key, met in found.items()}
 
 
 class Latencies:
