@@ -10,17 +10,18 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuasmrl.bench.large import Shape, build, growth, large, source
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Listing, disassemble_kernel
-from cuasmrl.schedule import Block, Board, Reason, Scoreboards, control_flow
+from cuasmrl.schedule import Block, Board, Reason, Scoreboards, control_flow, registers
 from cuasmrl.schedule.flow import Flow
 from cuasmrl.schedule.graph import Graph, Weave
 from cuasmrl.schedule.lint import lint
 from cuasmrl.schedule.machine import Ledger, Machine, at_entry
+from cuasmrl.schedule.random_moves import random_moves
 from tests.assembly import listing
 
 MOST_EDGES = 12
@@ -123,7 +124,7 @@ def seconds(action: Callable[[Listing], object], code: Listing) -> float:
 def test_time_per_instruction_stays(
     kernel: Callable[[int], Listing], action: Callable[[Listing], object]
 ) -> None:
-    small, large_one = kernel(40), kernel(480)
+    small, large_one = kernel(40), kernel(300)
     action(small)  # tables are read, functions compiled
     once = min(seconds(action, small) for _ in range(3)) / len(small.instructions)
     assert seconds(action, large_one) / len(large_one.instructions) < TOLERANCE * once
@@ -201,14 +202,56 @@ def reference_states(blocks: tuple[Block, ...], ledger: Ledger) -> list[tuple[in
     return [(entry.out, entry.loose) for entry in entries]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(1, 12), st.randoms(use_true_random=False))
-def test_junctions_and_the_order_of_visits_change_nothing(units: int, rng: random.Random) -> None:
+@pytest.mark.parametrize("units", [1, 2, 7, 12])
+def test_junctions_and_the_order_of_visits_change_nothing(units: int) -> None:
     code = branching(units)
     blocks = control_flow(code)
     ledger = Ledger(code.instructions)
     found = [(entry.out, entry.loose) for entry in at_entry(blocks, ledger)]
     assert found == reference_states(blocks, ledger)
+
+
+# ---- registers under guards ----
+
+
+@pytest.mark.parametrize("how", Scoreboards)
+@pytest.mark.parametrize("seed", range(4))
+def test_accesses_that_retire_leave_the_same_moves(
+    monkeypatch: pytest.MonkeyPatch, seed: int, how: Scoreboards
+) -> None:
+    code = guarded(120, random.Random(seed))
+    monkeypatch.setattr(registers, "_FEW", 1 << 30)
+    full = Board(code, scoreboards=how)
+    monkeypatch.setattr(registers, "_FEW", 0)
+    sparse = Board(code, scoreboards=how)
+    assert edges_of(sparse) < edges_of(full)
+    for _ in range(3):
+        for mine, others in zip(sparse.reaches(sparse.blocks[0]), full.reaches(full.blocks[0]), strict=True):
+            assert mine.tolist() == others.tolist()
+        assert sparse.mask == full.mask
+        assert sparse.inheritable_swaps() == full.inheritable_swaps()
+        assert sparse.graphs[0].before == full.graphs[0].before
+        assert sparse.graphs[0].behind == full.graphs[0].behind
+        moves = [random_moves(board, 40, random.Random(seed)) for board in (sparse, full)]
+        assert moves[0] == moves[1]
+        assert sparse.schedule() == full.schedule()
+
+
+def guarded(count: int, rng: random.Random) -> Listing:
+    """Two registers that are only ever written under guards."""
+    lines = []
+    for _ in range(count):
+        guard, target, source, stall = rng.randrange(3), rng.choice((6, 7)), rng.choice((6, 7, 8, 9)), 6
+        text = rng.choice(
+            (
+                f"@P{guard} FADD R{target}, R{source}, R9",
+                f"@!P{guard} MOV R{target}, R{source}",
+                f"FMUL R{rng.randrange(10, 20)}, R{target}, R{source}",
+                f"MOV R{rng.randrange(10, 20)}, R{rng.randrange(20, 30)}",
+            )
+        )
+        lines.append(f"B------:R-:W-:-:S{stall:02}  {text}")
+    return listing("\n".join([*lines, "B------:R-:W-:-:S05  EXIT"]), arch=80)
 
 
 # ---- compiled kernels ----
