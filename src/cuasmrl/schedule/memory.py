@@ -21,6 +21,8 @@ class _Sort(NamedTuple):
     written: Space | None
     is_strict: bool
     """Strong, or padding: it keeps its order with everything in its spaces."""
+    is_awaited: bool
+    """Strong, with a result: whoever waits for that wants memory in order, so it overtakes no access at all."""
 
     def writes(self, spaces: frozenset[Space]) -> bool:
         return self.written is Space.GENERIC or self.written in spaces
@@ -40,6 +42,8 @@ def _ordered(first: _Sort, second: _Sort) -> _Ordered:
     memory: lanes of a warp exchange data there without any barrier that shows in the code.
     """
     spaces = first.spaces & second.spaces
+    if second.is_awaited:
+        return _Ordered.ALWAYS
     if not spaces:
         return _Ordered.NEVER
     if first.is_strict or second.is_strict:
@@ -165,8 +169,10 @@ def _sort(instruction: Instruction) -> _Sort:
     opcode = instruction.declaration
     found = {space for space in ((opcode.reads, opcode.writes) if opcode else ()) if space is not None}
     spaces = {Space.GLOBAL, Space.SHARED, Space.LOCAL} if Space.GENERIC in found else found
-    strict = instruction.is_dummy_load or is_strong(instruction)
-    return _Sort(frozenset(spaces), opcode.writes if opcode else None, strict)
+    strong = is_strong(instruction)
+    strict = instruction.is_dummy_load or strong
+    awaited = strong and bool(instruction.defs)
+    return _Sort(frozenset(spaces), opcode.writes if opcode else None, strict, awaited)
 
 
 def is_strong(instruction: Instruction) -> bool:

@@ -234,7 +234,13 @@ class Distances:
         return self._of(Hazard.SPACING, first, ANY if pipe is None else ANY + pipe)
 
     def minimum_stall(self, instruction: Instruction) -> int | None:
-        """The smallest stall count ptxas gives this opcode; None where that was rarely seen."""
+        """The smallest stall count ptxas gives this opcode; None where that was rarely seen.
+
+        None for control flow, fences and fillers too: the same opcode stalls longer in one place than in
+        another (a `CALL` with and without a guard, a `NOP` that lanes meet at and one that is padding).
+        """
+        if instruction.declaration is None or instruction.declaration.pipe is Pipe.BRANCH:
+            return None
         return self._of(Hazard.STALL, instruction)
 
     def release(self, setter: Instruction) -> int | None:
