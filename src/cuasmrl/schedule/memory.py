@@ -22,7 +22,7 @@ class _Sort(NamedTuple):
     is_strict: bool
     """Strong, or padding: it keeps its order with everything in its spaces."""
     is_awaited: bool
-    """Strong, with a result: whoever waits for that wants memory in order, so it overtakes no access at all."""
+    """Strong, with a result: whoever waits for it wants memory in order, so it overtakes no access at all."""
 
     def writes(self, spaces: frozenset[Space]) -> bool:
         return self.written is Space.GENERIC or self.written in spaces
