@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import disassemble_kernel
 from cuasmrl.schedule import control_flow
@@ -33,6 +35,17 @@ def test_a_predicate_operand_makes_a_branch_conditional() -> None:
     B------:R-:W-:-:S05  EXIT
     """)
     assert control_flow(code)[0].successors == (1, 2)
+
+
+@pytest.mark.parametrize("branch", ["BRA.DIV ~URZ, `(.Lout)", "@!PT BRA `(.Lout)"])
+def test_a_branch_that_lanes_may_not_take_goes_on(branch: str) -> None:
+    code = listing(f"""
+    B------:R-:W-:-:S05  {branch}
+    B------:R-:W-:-:S05  NOP
+    .Lout:
+    B------:R-:W-:-:S05  EXIT
+    """)
+    assert 1 in control_flow(code)[0].successors
 
 
 def test_a_call_returns_behind_every_call() -> None:

@@ -134,8 +134,10 @@ def _moves_barrier(instruction: Instruction) -> bool:
 
 
 def _may_fall_through(instruction: Instruction) -> bool:
-    """Conditional by guard, or by a predicate among the operands (`BRA.U UP0, ..`, `@P0 BRA P1, ..`)."""
+    """Conditional by guard, by a predicate among the operands (`BRA.U UP0, ..`), or if lanes part (`BRA.DIV`)."""
     if instruction.is_conditional or instruction.declaration is None or not instruction.declaration.jumps:
+        return True
+    if instruction.never_executes or {"DIV", "CONV"} & set(instruction.modifiers):
         return True
     return any(
         o.kind is Kind.REGISTER and o.register is not None and o.register.index is not None

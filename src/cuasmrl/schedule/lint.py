@@ -107,7 +107,7 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
         return
     code = listing.instructions
     ledger = Ledger(code, follows_surely=False)
-    entries = at_entry(_without_returns(board.blocks, code), ledger)
+    entries = at_entry(_on_certain_paths(board.blocks, code), ledger)
     for block in board.blocks:
         machine = Machine(ledger, entries[block.number])
         for consumer in code[block.start : block.end]:
@@ -127,11 +127,18 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
             machine.issue(consumer, consumer.control)
 
 
-def _without_returns(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[Block]:
-    """A RET goes back behind one call, not behind all: what is under way there is not known."""
-    return [
-        replace(block, successors=()) if code[block.end - 1].opcode == "RET" else block for block in blocks
-    ]
+def _on_certain_paths(blocks: Sequence[Block], code: Sequence[Instruction]) -> list[Block]:
+    """Without the edges that may be none: what is under way behind them is not known.
+
+    A RET goes back behind one call, not behind all; a BSYNC, where barriers are moved about or in a kernel
+    with calls, to one of the places that some BSSY names.
+    """
+    found = []
+    for block in blocks:
+        last = code[block.end - 1].opcode
+        is_open = last == "RET" or (last == "BSYNC" and len(block.successors) > 1)
+        found.append(replace(block, successors=()) if is_open else block)
+    return found
 
 
 def _whole_results(registers: Iterable[int]) -> set[int]:

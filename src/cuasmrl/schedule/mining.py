@@ -291,6 +291,9 @@ def stall_clock(code: tuple[Instruction, ...]) -> tuple[list[int], list[int]]:
             pause += 1
         times.append(time)
         pauses.append(pause)
+        if not instruction.control.stall:
+            # It holds the warp as long as it takes (USETMAXREG).
+            pause += 1
         time += instruction.control.stall
     return times, pauses
 

@@ -81,6 +81,10 @@ least this. Inferred: one cycle above the slowest class of consumer that compile
 _DOUBLE_CEILING = 11
 """The same for results of double precision in R."""
 
+_LEAST_BEFORE_OVERWRITE = {File.UR: 3}
+"""Cycles that a source gets at least where few witnesses tell. Inferred: the most that compilers leave before
+any overwriter of the file whose result comes at a fixed time."""
+
 _Key = tuple[str, ...]
 
 
@@ -135,7 +139,8 @@ class Distances:
             groups = [(hazard, file, row.producer, row.producer_role, consumer, row.consumer_role)]
         elif hazard is Hazard.WAR:
             writer = _writer_class(row.consumer, row.consumer_role)
-            groups = [(hazard, file, row.producer, row.producer_role, writer), (hazard, file, writer)]
+            by = (hazard, file, _pipe(row.producer), row.consumer, row.consumer_role)
+            groups = [(hazard, file, row.producer, row.producer_role, writer), by, (hazard, file, writer)]
             if writer != LATE:
                 groups.append((hazard, file, row.producer, row.producer_role))
         else:
@@ -195,15 +200,18 @@ class Distances:
     def _overwriters(
         self, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
     ) -> list[int | None]:
-        """What overwriters of the same class keep from this producer, or this class and this producer at all.
+        """What overwriters of the same class keep from this producer, and this one from others of its pipe.
 
-        A result announced by a scoreboard comes long after its instruction, whoever reads the old value.
+        Without any, what this class and this producer keep at all. A result announced by a scoreboard comes
+        long after its instruction, whoever reads the old value.
         """
         writer = _writer_class(consumer, consumer_role)
-        group = self._group.get((Hazard.WAR, file, producer, producer_role, writer))
-        if group is not None:
-            return [group]
-        relatives = [self._group.get((Hazard.WAR, file, writer))]
+        known = self._group.get((Hazard.WAR, file, producer, producer_role, writer))
+        by = self._group.get((Hazard.WAR, file, _pipe(producer), consumer, consumer_role))
+        least = None if writer == LATE else _LEAST_BEFORE_OVERWRITE.get(File(file))
+        if known is not None:
+            return [known, by, least]
+        relatives = [by, self._group.get((Hazard.WAR, file, writer))]
         if writer != LATE:
             relatives.append(self._group.get((Hazard.WAR, file, producer, producer_role)))
         return relatives
