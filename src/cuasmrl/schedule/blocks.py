@@ -134,7 +134,7 @@ def _moves_barrier(instruction: Instruction) -> bool:
 
 
 def _may_fall_through(instruction: Instruction) -> bool:
-    """Conditional by guard, by a predicate among the operands (`BRA.U UP0, ..`), or if lanes part (`BRA.DIV`)."""
+    """Conditional by guard, by a predicate operand (`BRA.U UP0, ..`), or by lanes that part (`BRA.DIV`)."""
     if instruction.is_conditional or instruction.declaration is None or not instruction.declaration.jumps:
         return True
     if instruction.never_executes or {"DIV", "CONV"} & set(instruction.modifiers):
