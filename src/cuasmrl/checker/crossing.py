@@ -1,8 +1,9 @@
 """Fixed latencies across blocks: what is pending at the end of a block is followed along every path.
 
 First by kind: of all accesses to a register that the table cannot tell apart, only the most dangerous times
-are carried along, so that many paths which meet cost no more than one. That shows in which registers
-something arrives too early, if anywhere. Only for those is every single access followed, to name it.
+are carried along, so that many paths which meet cost no more than one. That shows for which accesses
+something comes too early, if for any. Only for the first of those is every producer followed by itself, to
+name it.
 """
 
 from collections import defaultdict
@@ -106,11 +107,23 @@ class Crossing:
             np.array([one.reach for one in pending], dtype=np.int64),
         )
 
-    def faults(self, candidate: Arrangement) -> Iterator[Fault]:
+    def faults(self, candidate: Arrangement, until: int | None = None) -> Iterator[Fault]:
+        """Up to the first consumer that something in front of it reaches too early, or up to a position.
+
+        What is carried back to a consumer, by a loop or a return, comes after all else: of that, only what
+        reaches the first consumer is named.
+        """
         walk = _Walk(self, candidate)
-        registers = walk.suspects()
-        if registers:
-            yield from walk.named(registers)
+        suspects = walk.suspects()
+        is_first = True
+        for i in sorted(suspects, key=lambda i: candidate.position[i]):
+            if until is not None and candidate.position[i] > until:
+                return
+            found = list(walk.named(i, suspects[i], with_carried=is_first))
+            yield from found
+            if any(fault.producer is not None and fault.producer <= i for fault in found):
+                return
+            is_first = is_first and not found
 
 
 class _Walk:
@@ -156,16 +169,17 @@ class _Walk:
 
     # ---- by kind ----
 
-    def suspects(self) -> set[int]:
-        """Registers of which some access comes too early for some other."""
+    def suspects(self) -> dict[int, list[Consumer]]:
+        """By instruction: accesses for which something comes too early."""
         consumers = self._consumers()
         entries = self._entries(consumers)
-        found: set[int] = set()
+        found: dict[int, list[Consumer]] = defaultdict(list)
         for number, met in enumerate(consumers):
             for consumer in met if entries[number] else ():
                 for pending, paths in entries[number].get(consumer.register, {}).items():
                     if any(self._goes_wrong(pending, path, consumer) for path in paths):
-                        found.add(consumer.register)
+                        found[consumer.instruction].append(consumer)
+                        break
         return found
 
     def _goes_wrong(self, pending: Pending, elapsed: Elapsed, consumer: Consumer) -> bool:
@@ -257,17 +271,19 @@ class _Walk:
 
     # ---- one by one ----
 
-    def named(self, registers: set[int]) -> Iterator[Fault]:
-        """Everything that comes too early in these registers."""
-        consumers = [
-            [consumer for consumer in met if consumer.register in registers] for met in self._consumers()
-        ]
+    def named(self, i: int, consumers: list[Consumer], with_carried: bool) -> Iterator[Fault]:
+        """All that comes too early for these accesses of one instruction; else only what stands before it."""
+        target = self.program.block_of[i]
+        registers = {consumer.register for consumer in consumers}
+        nodes = self._leading_to(target)
         best: dict[tuple[int, int, int, bool], list[Elapsed]] = defaultdict(list)
         work = [
             (elapsed, following, border.instruction, border.register, pending)
-            for border, pending, elapsed in self._leaving()
-            if border.register in registers
-            for following in self.paths[border.block]
+            for node in nodes
+            for border, pending, elapsed in self._leaving_by_block.get(node, ())
+            if border.register in registers and (with_carried or border.instruction <= i)
+            for following in self.paths[node]
+            if following in nodes or following == target
         ]
         heapify(work)
         while work:
@@ -276,14 +292,39 @@ class _Walk:
             if any(other.covers(elapsed) for other in known):
                 continue
             known.append(elapsed)
-            met = (c for c in consumers[node] if c.register == register)
-            yield from self._meetings(p, pending, elapsed, met)
+            if node == target:
+                met = (consumer for consumer in consumers if consumer.register == register)
+                yield from self._meetings(p, pending, elapsed, met)
             now = elapsed.now + self.total[node]
             if now < pending.reach and register not in self.kills[node]:
                 shorter = elapsed.shorter + self.shorter[node]
                 further = Elapsed(now, shorter, elapsed.lost or self.lost_in[node])
                 for following in self.paths[node]:
-                    heappush(work, (further, following, p, register, pending))
+                    if following in nodes or following == target:
+                        heappush(work, (further, following, p, register, pending))
+
+    @cached_property
+    def _leaving_by_block(self) -> dict[int, list[tuple[Border, Pending, Elapsed]]]:
+        found: dict[int, list[tuple[Border, Pending, Elapsed]]] = defaultdict(list)
+        for one in self._leaving():
+            found[one[0].block].append(one)
+        return found
+
+    @cached_property
+    def _before(self) -> list[list[int]]:
+        return self.program.graph.predecessors()
+
+    def _leading_to(self, target: int) -> set[int]:
+        """Nodes from the end of which a block is reached before everything that crosses borders is over."""
+        work, found = [(0, node) for node in self._before[target]], set[int]()
+        heapify(work)
+        while work:
+            cycles, node = heappop(work)
+            if node not in found and cycles < FOREVER:
+                found.add(node)
+                for previous in self._before[node]:
+                    heappush(work, (cycles + self.total[node], previous))
+        return found
 
     def _meetings(
         self, producer: int, pending: Pending, elapsed: Elapsed, consumers: Iterable[Consumer]

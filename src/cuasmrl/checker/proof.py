@@ -173,8 +173,10 @@ class _KernelProof:
 
     def _distance_faults(self, candidate: Arrangement) -> Iterator[Fault]:
         if candidate != self.original:
-            yield from self.latencies.faults(candidate)
-            yield from self.crossing.faults(candidate)
+            inside = list(self.latencies.faults(candidate))
+            yield from inside
+            first = min((candidate.position[fault.consumer] for fault in inside), default=None)
+            yield from self.crossing.faults(candidate, first)
 
     def _scoreboard_faults(self, candidate: Arrangement) -> Iterator[Fault]:
         found = run(self.program, self.tables, candidate, self.findings.settled)
