@@ -17,9 +17,10 @@ from tests.gpu.timing.programs import stream
 RAW, WAW, WAR = Hazard.RAW, Hazard.WAW, Hazard.WAR
 
 KNOWN = {
-    (80, WAR, "IMMA.16832.S8.S8", "*half"): "never mined together; the answer is that of other sources",
-    (100, RAW, "DADD", ""): "answered by readers of its own pipe, which get the result two cycles earlier",
-    (120, RAW, "SGXT", ""): "mined with readers of its own half of the pipe only",
+    (90, RAW, "IMMA.8816.S8.U8", ""): "mined with accumulators of its own kind only",
+    (90, RAW, "HFMA2.MMA", "IMAD.HI"): "never mined together; the answer is that of other readers",
+    (120, RAW, "IMMA.16816.S8.U8", ""): "mined with accumulators of its own kind only",
+    (120, RAW, "IMMA.SP.16832.U8.U8", ""): "mined with accumulators of its own kind only",
 }
 """Pairs for which the table is known to answer less, and why; without a consumer, all of them."""
 
@@ -135,10 +136,6 @@ def test_lower_ends_count() -> None:
 
 def reason(found: Disagreement) -> str | None:
     pair = found.pair
-    if (pair.hazard, pair.file, pair.consumer) == (WAR, "UR", "*uniform"):
-        return (
-            "the table tells overwriters apart by pipe, and UMOV, ULDC, VOTEU, ELECT write before others do"
-        )
     for consumer in (pair.consumer, ""):
         if (why := KNOWN.get((found.arch, pair.hazard, pair.producer, consumer))) is not None:
             return why
