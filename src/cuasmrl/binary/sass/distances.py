@@ -214,7 +214,7 @@ class Distances:
         relatives = [by, self._group.get((Hazard.WAR, file, writer))]
         if writer != LATE:
             relatives.append(self._group.get((Hazard.WAR, file, producer, producer_role)))
-        return relatives
+        return relatives if relatives.count(None) == len(relatives) else [*relatives, least]
 
     def _careful(self, key: _Key, relatives: Iterable[int | None]) -> int | None:
         """An exact row with many witnesses, else the largest of it and its relatives, if there are any."""
