@@ -116,6 +116,7 @@ def seconds(action: Callable[[Listing], object], code: Listing) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [unrolled, branching])
 @pytest.mark.parametrize(
     "action", [Board, lambda code: Board(code, scoreboards=Scoreboards.REASSIGNED), lint],
