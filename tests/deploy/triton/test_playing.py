@@ -36,10 +36,11 @@ def play(store: Store, **settings: Any) -> Any:
     return compiled()
 
 
+@pytest.mark.slow
 def test_the_result_is_used_from_the_next_launch_on(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     plain = compiled().asm["cubin"]
     kernels.forget()
-    kernel = play(store, agent="climber", budget=800)
+    kernel = play(store, agent="climber", budget=2000)
     (entry,) = store.entries()
     assert entry.original == plain
     assert kernel.asm["cubin"] == entry.optimised == kernel.kernel
