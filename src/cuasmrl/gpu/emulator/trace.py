@@ -21,11 +21,42 @@ import numpy.typing as npt
 
 from cuasmrl.errors import CuasmrlError
 
-FORMAT = 1
+FORMAT = 2
 SECTOR_BYTES = 32
 LINE_BYTES = 128
 # What NumPy, zipfile and zlib raise for a file that is something else, cut short or damaged.
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Distinct bytes of global memory."""
+
+    block: float
+    """Of a block, on average."""
+    wave: float
+    """Of the blocks that run at the same time, together."""
+    grid: float
+    """Of all blocks together."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a launch reads and writes on the whole chip."""
+
+    read: Touched
+    written: Touched
+    wave: int
+    """Blocks that run at the same time."""
+
+    @property
+    def grid(self) -> float:
+        """All bytes, those that are read and written counted twice."""
+        return self.read.grid + self.written.grid
+
+    @staticmethod
+    def of(fields: dict[str, Any]) -> Footprint:
+        return Footprint(Touched(**fields["read"]), Touched(**fields["written"]), fields["wave"])
 
 
 @dataclass(frozen=True)
@@ -42,6 +73,8 @@ class Header:
     shared_bytes: int
     """Static and dynamic shared memory of a block."""
     warps_per_block: int
+    footprint: Footprint | None = None
+    """None if only the traced blocks are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +148,10 @@ class Trace:
             raise CuasmrlError(f"{path} was written by another version; record the trace again")
         try:
             header = {k: tuple(v) if isinstance(v, list) else v for k, v in header.items()}
+            if header.get("footprint") is not None:
+                header["footprint"] = Footprint.of(header["footprint"])
             return Trace(Header(**header), **arrays)
-        except TypeError as error:
+        except (TypeError, KeyError) as error:
             raise CuasmrlError(f"{path} is no trace: {error}; record it again") from error
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -2,8 +2,14 @@
 
 from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.records import CONSTANT_LINES, Core, Kind, Reason, Row, Tally, Unit, Warp
+from cuasmrl.gpu.timing.records import CONSTANT_LINES, Cause, Core, Kind, Reason, Row, Tally, Unit, Warp
 from cuasmrl.gpu.timing.waits import boards_done, queue_free, tensor_free, tensor_results, unit_free
+
+
+@compiled
+def copies_done(state: Int, w: int, cause: int) -> int:
+    """When the copies that a warp waits for have arrived, if that is what holds them up."""
+    return state[w + Warp.COPIES_END] if state[w + Warp.COPIES_END_CAUSE] == cause else 0
 
 
 @compiled
@@ -18,11 +24,15 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
     if reason == Reason.FETCH:
         return state[w + Warp.FETCH_END]
     if reason == Reason.SHORT_SCOREBOARD:
-        return boards_done(code, state, p, w, 0)
+        return boards_done(code, state, p, w, Cause.SHORT)
     if reason == Reason.LONG_SCOREBOARD:
-        return boards_done(code, state, p, w, 1)
+        return boards_done(code, state, p, w, Cause.LATENCY)
     if reason == Reason.COPY:
-        return state[w + Warp.COPIES_END]
+        return copies_done(state, w, Cause.LATENCY)
+    if reason == Reason.L2_SHARE:
+        return max(boards_done(code, state, p, w, Cause.L2_SHARE), copies_done(state, w, Cause.L2_SHARE))
+    if reason == Reason.DRAM:
+        return max(boards_done(code, state, p, w, Cause.DRAM), copies_done(state, w, Cause.DRAM))
     if reason == Reason.BARRIER:
         return state[w + Warp.RELEASE]
     if reason == Reason.TENSOR_RESULT:

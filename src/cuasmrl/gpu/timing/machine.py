@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from cuasmrl.gpu.timing.memory_system import Share
 from cuasmrl.gpu.timing.parameters import Parameters
 from cuasmrl.gpu.timing.records import SUB_CORES, Core, Seat, Sm, Warp
 
@@ -40,10 +41,10 @@ class Machine(NamedTuple):
     tag_lines: int
     l1_sets: int
     l2_latency: int
+    l2_far_latency: int
     l2_jitter: int
-    l2_bytes: int
     dram_latency: int
-    dram_per_mille: int
+    share: Share
     bar_latency: int
     branch_taken: int
     stop_hold: int
@@ -55,7 +56,7 @@ class Machine(NamedTuple):
     block_start: int
 
 
-def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
+def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machine:
     """The numbers of the replay; what blocks do not take of the SM's memory is L1 cache."""
     cycles = parameters.cycles
     cache = max(parameters["l1_bytes"] - shared_bytes, _SMALLEST_CACHE)
@@ -71,10 +72,10 @@ def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
         tag_lines=cycles("tag_lines"),
         l1_sets=int(cache) // (L1_WAYS * _LINE_BYTES),
         l2_latency=cycles("l2_latency"),
+        l2_far_latency=cycles("l2_far_latency"),
         l2_jitter=cycles("l2_jitter"),
-        l2_bytes=cycles("l2_bytes"),
         dram_latency=cycles("dram_latency"),
-        dram_per_mille=round(1000 * parameters["dram_share"]),
+        share=share,
         bar_latency=cycles("bar_latency"),
         branch_taken=cycles("branch_taken"),
         stop_hold=cycles("stop_hold"),

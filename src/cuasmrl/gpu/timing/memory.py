@@ -9,9 +9,27 @@ import numpy as np
 from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
-from cuasmrl.gpu.timing.records import ACCEPT_RING, PORT_RING, Access, Core, Row, Sm, Way
+from cuasmrl.gpu.timing.records import (
+    ACCEPT_RING,
+    OWN_SECTOR,
+    PARTS,
+    PORT_RING,
+    Access,
+    Cause,
+    Core,
+    Job,
+    Row,
+    Sm,
+    Warp,
+    Way,
+)
 
 _SECTOR_BYTES = 32
+_DRAWS = 1009
+_FAR_SHIFT = 40
+"""Bits of a random number that neither the draw of DRAM nor the jitter depends on."""
+_TURN_SHIFT = 44
+"""No line of a traced address has as many bits."""
 _WARP_WORD_BYTES = 128
 
 
@@ -74,8 +92,8 @@ def tag_turns(machine: Machine, lines: int) -> int:
 
 @compiled
 def global_access(
-    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, p: int, access: int, accepted: int,
-    random: int,
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, p: int, w: int, access: int,
+    accepted: int, random: int,
 ) -> int:  # fmt: skip
     """Cycles that an access to global or local memory takes beyond an L1 hit."""
     way, load = code[p + Row.WAY], code[p + Row.IS_LOAD]
@@ -84,32 +102,64 @@ def global_access(
     if load and way == Way.GLOBAL:
         # L1 and shared memory are one array with one data port.
         start = take_port(state, start, (missing * _SECTOR_BYTES - 1) // machine.shared_bytes + 1)
-        missing = l1_misses(work, machine, layout, state, access)
+        missing = l1_misses(work, machine, layout, state, access, state[w + Warp.BLOCK] // work[Job.BLOCKS])
     state[Sm.TAG_FREE] = start + tag_turns(machine, work[access + Access.LINES])
     extra = start - accepted
-    if missing:
-        leave = max(start, state[Sm.L2_FREE])
-        done = leave + (missing * _SECTOR_BYTES + machine.l2_bytes - 1) // machine.l2_bytes
-        state[Sm.L2_FREE] = done
-        if load:
-            far = machine.l2_latency
-            if random % 1009 * 1000 < machine.dram_per_mille * 1009:
-                far = machine.dram_latency
-            jitter = random // 1009 % machine.l2_jitter if machine.l2_jitter else 0
-            extra = max(leave - accepted + far - code[p + Row.RAW] + jitter, done - accepted)
+    state[Sm.CAUSE] = Cause.LATENCY
+    fresh = work[access + Access.FRESH]
+    if missing or fresh:
+        there = beyond_l1(machine, state, w, code[p + Row.RAW], load, missing, fresh, start, random)
+        if load and missing:
+            extra = max(extra, there - accepted)
     if way == Way.COPY and machine.copy_fills_shared:
         take_port(state, accepted, work[access + Access.PASSES])
     return extra
 
 
 @compiled
-def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: int) -> int:
-    """Sectors of an access that are not in L1; brings them in. The line used longest ago leaves its set."""
+def beyond_l1(
+    machine: Machine, state: Int, w: int, hit: int, load: int, missing: int, fresh: int, start: int,
+    random: int,
+) -> int:  # fmt: skip
+    """When sectors that are not in L1 come in; `hit` is the latency of those that are, `start` when L1 knows.
+
+    What DRAM moves does not depend on the order of accesses: the first touches of a block, each with the share
+    that L2 does not have, also where another warp has brought them into L1 already.
+    """
+    rates = machine.share.tail if state[w + Warp.BLOCK] >= machine.share.tail_block else machine.share.full
+    leave = max(start * PARTS, state[Sm.L2_FREE])
+    state[Sm.L2_FREE] = leave + missing * rates.l2_sector
+    arrived = state[Sm.L2_FREE]
+    latency = machine.l2_latency
+    if leave - start * PARTS > latency * PARTS:
+        state[Sm.CAUSE] = Cause.L2_SHARE
+    if fresh:
+        sent = max(leave, state[Sm.DRAM_FREE])
+        state[Sm.DRAM_FREE] = sent + fresh * (rates.dram_read if load else rates.dram_written)
+        if random % _DRAWS * 1000 < machine.share.dram_per_mille * _DRAWS:
+            latency = machine.dram_latency
+            leave = sent
+            arrived = max(arrived, state[Sm.DRAM_FREE])
+            state[Sm.CAUSE] = Cause.DRAM
+        elif (random >> _FAR_SHIFT) % 1000 < machine.share.far_per_mille:
+            latency = machine.l2_far_latency
+    jitter = random // _DRAWS % machine.l2_jitter if machine.l2_jitter else 0
+    return max(leave // PARTS + latency + jitter - hit, (arrived + PARTS - 1) // PARTS)
+
+
+@compiled
+def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: int, turn: int) -> int:
+    """Sectors of an access that are not in L1; brings them in. The line used longest ago leaves its set.
+
+    A block that goes the way of a traced one for the second time has lines of its own.
+    """
     state[Sm.CLOCK] += 1
     missing = 0
     for s in range(work[access + Access.SECTORS]):
         sector = work[access + Access.FIRST_SECTOR + s]
         line = sector >> 2
+        if sector & OWN_SECTOR:
+            line += turn << _TURN_SHIFT
         first = layout.tags + line % machine.l1_sets * L1_WAYS * TAG_WORDS
         way, oldest = -1, first
         for k in range(first, first + L1_WAYS * TAG_WORDS, TAG_WORDS):

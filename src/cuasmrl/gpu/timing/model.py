@@ -12,7 +12,8 @@ from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.chips import chip as chip_named
 from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.timing.code import Code, Int
-from cuasmrl.gpu.timing.machine import layout_of, machine_of
+from cuasmrl.gpu.timing.machine import Machine, layout_of, machine_of
+from cuasmrl.gpu.timing.memory_system import L2, Traffic, share_of, traffic_of
 from cuasmrl.gpu.timing.parameters import Parameters, load_parameters
 from cuasmrl.gpu.timing.records import SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
 from cuasmrl.gpu.timing.replay import replay
@@ -86,12 +87,18 @@ class Model:
     """One kernel's trace on one chip, ready to time any schedule of the kernel."""
 
     def __init__(
-        self, schedule: Schedule, trace: Trace, chip: Chip | str, parameters: Parameters | None = None
+        self,
+        schedule: Schedule,
+        trace: Trace,
+        chip: Chip | str,
+        parameters: Parameters | None = None,
+        l2: L2 = L2.WARM,
     ) -> None:
         self.chip = chip_named(chip) if isinstance(chip, str) else chip
         self.parameters = parameters or load_parameters(self.chip.key)
+        self.l2 = l2
         self.listing = schedule.listing
-        header = trace.header
+        self.header = header = trace.header
         threads = header.block[0] * header.block[1] * header.block[2]
         self.occupancy = occupancy(self.chip, threads, header.registers, header.shared_bytes)
         self.work = lay_out(trace, schedule.listing)
@@ -100,16 +107,34 @@ class Model:
         """Blocks that one SM executes: the share of the grid, rounded up."""
         self.resident = min(self.occupancy.blocks, self.blocks)
         self.shared_bytes = self.resident * header.shared_bytes
-        self.machine = machine_of(self.parameters, self.shared_bytes)
+        self.machine = self._machine(self.parameters)
         self.code = Code(self.listing, self.parameters)
 
     def with_parameters(self, parameters: Parameters) -> Model:
         """The same kernel on the same chip under other numbers."""
         other = copy(self)
         other.parameters = parameters
-        other.machine = machine_of(parameters, self.shared_bytes)
+        other.machine = self._machine(parameters)
         other.code = Code(self.listing, parameters)
         return other
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """Bytes between L2 and DRAM; None if the trace does not say what the whole launch touches."""
+        if self.header.footprint is None:
+            return None
+        grid = self.header.grid
+        blocks = grid[0] * grid[1] * grid[2]
+        return traffic_of(self.header.footprint, blocks, self.chip, self.parameters, self.l2)
+
+    def microseconds(self, cycles: float) -> float:
+        """What a benchmark would see of so many cycles: at the chip's clock, with the launch."""
+        return 1000 * cycles / self.chip.clock_khz + self.parameters["launch_time"]
+
+    def _machine(self, parameters: Parameters) -> Machine:
+        return machine_of(
+            parameters, self.shared_bytes, share_of(self.header, self.chip, parameters, self.l2)
+        )
 
     def table(self, schedule: Schedule) -> Int:
         return self.code.table(schedule)

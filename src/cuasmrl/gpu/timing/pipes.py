@@ -8,6 +8,7 @@ from cuasmrl.gpu.timing.records import (
     IN_FLIGHT,
     SIXTEENTH,
     Access,
+    Cause,
     Core,
     Job,
     Kind,
@@ -83,29 +84,33 @@ def send(
     elif access >= 0:
         who = code[p + Row.ORIGINAL] << 6 | state[w + Warp.NUMBER]
         random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | visit, who)
-        complete += global_access(code, work, machine, layout, state, p, access, accepted, random)
-    if way == Way.COPY:
-        state[w + Warp.COPIES] = max(state[w + Warp.COPIES], complete)
+        complete += global_access(code, work, machine, layout, state, p, w, access, accepted, random)
+    if way == Way.COPY and complete > state[w + Warp.COPIES]:
+        state[w + Warp.COPIES] = complete
+        state[w + Warp.COPIES_CAUSE] = state[Sm.CAUSE]
     return complete
 
 
 @compiled
-def raise_board(state: Int, w: int, board: int, done: int, long: int, now: int) -> None:
+def raise_board(state: Int, w: int, board: int, done: int, cause: int, now: int) -> None:
     before = state[w + Warp.BOARD_DONE + board]
     state[w + Warp.BOARD_BEFORE + board] = before
     state[w + Warp.BOARD_DONE + board] = max(before, done)
     state[w + Warp.BOARD_SET + board] = now
-    state[w + Warp.BOARD_LONG + board] = long
+    state[w + Warp.BOARD_CAUSE + board] = cause
 
 
 @compiled
 def close_group(state: Int, w: int) -> int:
     """All copies so far become a group; says when it has arrived, not before those closed earlier."""
     number = state[w + Warp.GROUPS]
-    done = state[w + Warp.COPIES]
+    done, cause = state[w + Warp.COPIES], state[w + Warp.COPIES_CAUSE]
     if number:
-        done = max(done, state[w + Warp.GROUP_DONE + (number - 1) % IN_FLIGHT])
+        before = (number - 1) % IN_FLIGHT
+        if state[w + Warp.GROUP_DONE + before] > done:
+            done, cause = state[w + Warp.GROUP_DONE + before], state[w + Warp.GROUP_CAUSE + before]
     state[w + Warp.GROUP_DONE + number % IN_FLIGHT] = done
+    state[w + Warp.GROUP_CAUSE + number % IN_FLIGHT] = cause
     state[w + Warp.GROUPS] = number + 1
     return done
 
@@ -129,8 +134,11 @@ def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> N
         board = code[p + Row.DEPBAR_BOARD]
         if board >= 0:
             state[w + Warp.COPIES_END] = state[w + Warp.BOARD_DONE + board]
+            state[w + Warp.COPIES_END_CAUSE] = Cause.LATENCY
         elif arrived > 0:
-            state[w + Warp.COPIES_END] = state[w + Warp.GROUP_DONE + (arrived - 1) % IN_FLIGHT]
+            group = (arrived - 1) % IN_FLIGHT
+            state[w + Warp.COPIES_END] = state[w + Warp.GROUP_DONE + group]
+            state[w + Warp.COPIES_END_CAUSE] = state[w + Warp.GROUP_CAUSE + group]
 
 
 @compiled
@@ -172,10 +180,14 @@ def issue(
             freed = now + code[p + Row.WAR]
         elif kind == Kind.GROUP:
             complete = close_group(state, w)
-    long = 1 if kind == Kind.GROUP or way in (Way.GLOBAL, Way.COPY) else 0
+    cause = 0 + Cause.SHORT
+    if kind == Kind.GROUP:
+        cause = state[w + Warp.GROUP_CAUSE + (state[w + Warp.GROUPS] - 1) % IN_FLIGHT]
+    elif way in (Way.GLOBAL, Way.COPY):
+        cause = state[Sm.CAUSE]
     if code[p + Row.WRITE_BOARD] >= 0:
-        raise_board(state, w, code[p + Row.WRITE_BOARD], complete, long, now)
+        raise_board(state, w, code[p + Row.WRITE_BOARD], complete, cause, now)
     if code[p + Row.READ_BOARD] >= 0:
-        raise_board(state, w, code[p + Row.READ_BOARD], freed, 0, now)
+        raise_board(state, w, code[p + Row.READ_BOARD], freed, Cause.SHORT, now)
     hold(code, machine, state, p, w, now)
     note(state, log, p, w, now, complete, freed)

@@ -15,6 +15,10 @@ BOARDS = 6
 IN_FLIGHT = 60
 """Groups of copies that a warp can have in flight, as scoreboards count to 63."""
 SIXTEENTH = 16
+PARTS = 256
+"""Of a cycle: the grain of what a sector takes from L2 and DRAM, as an SM's share is no whole number."""
+OWN_SECTOR = 1 << 60
+"""Marks a sector whose line only one of the traced blocks touches."""
 SLOTS = 3
 """Operand slots of an instruction, each up to two registers wide."""
 FAR = 1 << 60
@@ -48,6 +52,18 @@ class Way(IntEnum):
     COPY = 2
     CONSTANT = 3
     OTHER = 4
+
+
+class Cause(IntEnum):
+    """What holds up a result that a scoreboard or a group of copies announces."""
+
+    SHORT = 0
+    """A unit, shared memory, or sources that have to be read."""
+    LATENCY = 1
+    """The way to L1 or L2 and back."""
+    L2_SHARE = 2
+    """The SM's share of L2 bandwidth, for longer than the way."""
+    DRAM = 3
 
 
 class Unit(IntEnum):
@@ -143,7 +159,9 @@ class Access(IntEnum):
     LINES = 0
     PASSES = 1
     SECTORS = 2
-    FIRST_SECTOR = 3
+    FRESH = 3
+    """Sectors that nothing else of its block has touched before in the order of the trace."""
+    FIRST_SECTOR = 4
 
 
 class Sm(IntEnum):
@@ -151,6 +169,7 @@ class Sm(IntEnum):
 
     TAG_FREE = 0
     L2_FREE = 1
+    """In parts of a cycle, and so is `DRAM_FREE`."""
     CLOCK = 2
     """Counts accesses, so that the oldest line can leave a cache."""
     STARTED = 3
@@ -161,11 +180,14 @@ class Sm(IntEnum):
     """Numbers that the log has room for."""
     SEED = 7
     """Of the latency jitter."""
-    ACCEPTS = 8
+    DRAM_FREE = 8
+    CAUSE = 9
+    """What the last access to global memory waits for, a `Cause`."""
+    ACCEPTS = 10
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
-    PORT = 8 + ACCEPT_RING
+    PORT = 10 + ACCEPT_RING
     """Cycles in which the data port of shared memory and L1 is taken."""
-    WIDTH = 8 + ACCEPT_RING + PORT_RING
+    WIDTH = 10 + ACCEPT_RING + PORT_RING
 
 
 class Core(IntEnum):
@@ -225,13 +247,17 @@ class Warp(IntEnum):
     BOARD_BEFORE = 22
     """What BOARD_DONE was before the last increment, which is not visible at once."""
     BOARD_SET = 28
-    BOARD_LONG = 34
+    BOARD_CAUSE = 34
     NUMBER = 40
     """Its number in the block."""
-    GROUP_DONE = 41
-    RESULTS = 41 + IN_FLIGHT
+    COPIES_CAUSE = 41
+    """Of the copy that arrives last of those issued so far."""
+    COPIES_END_CAUSE = 42
+    GROUP_DONE = 43
+    GROUP_CAUSE = 43 + IN_FLIGHT
+    RESULTS = 43 + 2 * IN_FLIGHT
     """When registers hold the results of tensor products, in sixteenths."""
-    WIDTH = 41 + IN_FLIGHT + REGISTERS
+    WIDTH = 43 + 2 * IN_FLIGHT + REGISTERS
 
 
 class Seat(IntEnum):
@@ -249,10 +275,10 @@ class Tally(IntEnum):
     """What is counted: cycles by reason of all warps, of the units, of each sub-core, of each instruction."""
 
     WARPS = 0
-    UNITS = 16
-    CORES = 32
-    ROWS = 96
-    REASONS = 16
+    UNITS = 18
+    CORES = 34
+    ROWS = 106
+    REASONS = 18
 
 
 class Note(IntEnum):
@@ -281,15 +307,22 @@ class Reason(IntEnum):
     SHORT_SCOREBOARD = 4
     LONG_SCOREBOARD = 5
     COPY = 6
-    BARRIER = 7
-    TENSOR_RESULT = 8
-    CONSTANT = 9
-    TENSOR_BUSY = 10
-    UNIT_BUSY = 11
-    MEMORY_QUEUE = 12
-    REGISTER_PORT = 13
-    NOT_SELECTED = 14
-    NO_WARP = 15
+    L2_SHARE = 7
+    """A load or copy that has its SM's share of L2 bandwidth to wait for."""
+    DRAM = 8
+    """A load or copy whose data comes from DRAM."""
+    BARRIER = 9
+    TENSOR_RESULT = 10
+    CONSTANT = 11
+    TENSOR_BUSY = 12
+    UNIT_BUSY = 13
+    MEMORY_QUEUE = 14
+    REGISTER_PORT = 15
+    NOT_SELECTED = 16
+    NO_WARP = 17
 
 
-REASON_NAMES = {reason: reason.name.lower().replace("_", " ") for reason in Reason}
+REASON_NAMES = {
+    reason: reason.name.lower().replace("_", " ").replace("l2", "L2").replace("dram", "DRAM")
+    for reason in Reason
+}

@@ -15,7 +15,20 @@ from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.front_end import fetch
 from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.gpu.timing.pipes import issue
-from cuasmrl.gpu.timing.records import FAR, SUB_CORES, Core, Job, Kind, Reason, Row, Seat, Sm, Tally, Warp
+from cuasmrl.gpu.timing.records import (
+    FAR,
+    PARTS,
+    SUB_CORES,
+    Core,
+    Job,
+    Kind,
+    Reason,
+    Row,
+    Seat,
+    Sm,
+    Tally,
+    Warp,
+)
 from cuasmrl.gpu.timing.waits import issue_time, ready_time
 
 _ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
@@ -201,7 +214,12 @@ def replay(
         pointer_to(log), resident, blocks,
     )  # fmt: skip
     ends = state[layout.ends : layout.ends + blocks].copy()
+    # The kernel has ended when its last stores are through.
+    drained = max(state[Sm.L2_FREE], state[Sm.DRAM_FREE]) // PARTS
+    last = ends.argmax()
+    if ends.all():
+        ends[last] = max(ends[last], drained)
     for number in range(SUB_CORES):
-        last = state[layout.cores + number * layout.core_width + Core.LAST_ISSUE]
-        tally[Tally.CORES + number * Tally.REASONS + Reason.NO_WARP] += ends.max() - last - 1
+        issued = state[layout.cores + number * layout.core_width + Core.LAST_ISSUE]
+        tally[Tally.CORES + number * Tally.REASONS + Reason.NO_WARP] += ends.max() - issued - 1
     return ends

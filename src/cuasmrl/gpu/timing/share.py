@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cuasmrl.gpu.emulator import Emulator, Trace
+from cuasmrl.gpu.emulator.footprint import footprint_of, sampled_blocks
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing.model import occupancy
 
 _WAVES = 2
+_SAMPLED = 24
+"""Blocks of a wave, and of the grid, from which their footprint is estimated."""
 
 
 def traced_blocks(launch: Launch, emulator: Emulator) -> list[int]:
     """Blocks that come to the first SM: one in as many as there are SMs, for two waves."""
-    chip, kernel = emulator.chip, emulator.kernel
+    resident = resident_blocks(launch, emulator)
+    return list(range(0, launch.blocks, emulator.chip.sm_count))[: _WAVES * resident]
+
+
+def resident_blocks(launch: Launch, emulator: Emulator) -> int:
+    """Blocks of a launch that an SM holds at a time."""
+    kernel = emulator.kernel
     shared = kernel.shared_bytes + launch.shared_bytes
-    resident = occupancy(chip, launch.threads, kernel.registers, shared).blocks
-    return list(range(0, launch.blocks, chip.sm_count))[: _WAVES * resident]
+    return occupancy(emulator.chip, launch.threads, kernel.registers, shared).blocks
 
 
 def trace_share(launch: Launch, emulator: Emulator) -> Trace:
-    """Execute the blocks of the first SM and keep what the model needs; buffers change in place."""
-    return emulator.trace(launch, blocks=traced_blocks(launch, emulator))
+    """Execute the blocks of the first SM and keep what the model needs; buffers change in place.
+
+    Some more blocks are executed for what the launch touches as a whole.
+    """
+    trace = emulator.trace(launch, blocks=traced_blocks(launch, emulator))
+    return with_footprint(trace, launch, emulator)
+
+
+def with_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Trace:
+    """The trace with what the whole launch touches, estimated from a sample of its blocks."""
+    wave = emulator.chip.sm_count * resident_blocks(launch, emulator)
+    in_wave, in_grid = sampled_blocks(launch.blocks, wave, _SAMPLED)
+    sample = emulator.trace(launch, blocks=sorted({*in_wave, *in_grid}))
+    footprint = footprint_of(sample, emulator.listing, in_wave, in_grid, wave)
+    return replace(trace, header=replace(trace.header, footprint=footprint))

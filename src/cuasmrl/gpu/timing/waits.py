@@ -16,12 +16,15 @@ def up(sixteenths: int) -> int:
 
 
 @compiled
-def boards_done(code: Int, state: Int, p: int, w: int, long: int) -> int:
-    """When the scoreboards that an instruction waits for are zero; one raised a cycle ago is not seen yet."""
+def boards_done(code: Int, state: Int, p: int, w: int, cause: int) -> int:
+    """When the scoreboards that an instruction waits for are zero, those of one cause or of any (-1).
+
+    One that was raised a cycle ago is not seen yet.
+    """
     done = 0
     mask = code[p + Row.WAIT]
     for board in range(BOARDS):
-        if mask >> board & 1 and state[w + Warp.BOARD_LONG + board] == long:
+        if mask >> board & 1 and cause in (-1, state[w + Warp.BOARD_CAUSE + board]):
             if state[w + Warp.BOARD_SET + board] + 2 <= state[w + Warp.STALL_END]:
                 done = max(done, state[w + Warp.BOARD_DONE + board])
             else:
@@ -45,8 +48,7 @@ def ready_time(code: Int, state: Int, w: int) -> int:
     at = max(state[w + Warp.STALL_END], state[w + Warp.JUMP_END])
     at = max(at, state[w + Warp.FETCH_END])
     if code[p + Row.WAIT]:
-        at = max(at, boards_done(code, state, p, w, 0))
-        at = max(at, boards_done(code, state, p, w, 1))
+        at = max(at, boards_done(code, state, p, w, -1))
     at = max(at, state[w + Warp.COPIES_END])
     at = max(at, state[w + Warp.RELEASE])
     return max(at, tensor_results(code, state, p, w))

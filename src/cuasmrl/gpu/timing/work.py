@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from cuasmrl.binary.sass import Listing
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.emulator import Trace
-from cuasmrl.gpu.emulator.trace import SECTOR_BYTES, code_digest
+from cuasmrl.gpu.emulator.footprint import first_touches, readers, touches, writers
+from cuasmrl.gpu.emulator.trace import code_digest
 from cuasmrl.gpu.timing.code import Int, traced_slots
-from cuasmrl.gpu.timing.records import Job, Row
+from cuasmrl.gpu.timing.records import OWN_SECTOR, Access, Job, Row
 from cuasmrl.schedule import control_flow
 
 
@@ -29,7 +31,7 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
     starts = _starts(np.array([len(p) for p in paths], np.int64))
     path = np.concatenate([np.zeros(0, np.int64), *paths])
     visit_slots = _starts(slots[path])
-    records, record_of = _records(trace)
+    records, record_of = _records(trace, listing)
     accesses = np.full(int(visit_slots[-1]), -1, np.int64)
     visit = starts[trace.access_warp] + trace.access_position
     block_starts = int(Job.HEAD)
@@ -49,16 +51,38 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
     ])  # fmt: skip
 
 
-def _records(trace: Trace) -> tuple[Int, Int]:
-    """All accesses one behind the other, and where each begins."""
-    parts, starts, at = [], [], 0
-    for k in range(len(trace.access_warp)):
-        sectors = trace.sectors(k) // SECTOR_BYTES
-        head = [int(trace.access_lines[k]), int(trace.access_passes[k]), len(sectors)]
-        parts.append(np.concatenate([head, sectors]).astype(np.int64))
-        starts.append(at)
-        at += len(parts[-1])
-    return np.concatenate([np.zeros(0, np.int64), *parts]), np.array(starts, np.int64)
+def _records(trace: Trace, listing: Listing) -> tuple[Int, Int]:
+    """All accesses one behind the other, and where each begins.
+
+    A line that only one of the traced blocks touches is marked as its own: when a later block goes the same way,
+    it stands for another line.
+    """
+    counts = np.where(trace.access_base >= 0, np.diff(trace.pattern_start)[trace.access_pattern], 0)
+    starts = _starts(counts + Access.FIRST_SECTOR)
+    records = np.zeros(int(starts[-1]), np.int64)
+    heads = starts[:-1]
+    records[heads + Access.LINES] = trace.access_lines
+    records[heads + Access.PASSES] = trace.access_passes
+    records[heads + Access.SECTORS] = counts
+    of_access, sector = touches(trace, np.flatnonzero(counts))
+    block = trace.access_warp[of_access] // trace.header.warps_per_block
+    is_sector = np.ones(len(records), bool)
+    is_sector[heads[:, None] + np.arange(Access.FIRST_SECTOR)] = False
+    records[is_sector] = sector | np.where(_is_own(block, sector >> 2), OWN_SECTOR, 0)
+    for instructions in (readers(listing), writers(listing) - readers(listing)):
+        np.add.at(records, heads[first_touches(trace, instructions)[0]] + Access.FRESH, 1)
+    if trace.header.footprint is None:
+        records[heads + Access.FRESH] = counts
+    return records, heads
+
+
+def _is_own(block: Int, line: Int) -> npt.NDArray[np.bool_]:
+    """For each touch of a line by a block: is that the only block that touches it?"""
+    lines, which = np.unique(line, return_inverse=True)
+    low, high = np.full(len(lines), len(block), np.int64), np.full(len(lines), -1, np.int64)
+    np.minimum.at(low, which, block)
+    np.maximum.at(high, which, block)
+    return np.asarray((low == high)[which])
 
 
 def _starts(counts: Int) -> Int:

@@ -1,0 +1,139 @@
+"""The chip around the SM: what of L2 and DRAM comes to one SM while the others are busy too.
+
+Shares and rates, no second simulation. All SMs run the same kernel at the same time, so each gets an equal part of
+the chip's L2 and DRAM bandwidth. What has to come from DRAM follows from the bytes that the whole launch touches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import Chip
+from cuasmrl.gpu.emulator.trace import SECTOR_BYTES, Footprint, Header
+from cuasmrl.gpu.timing.parameters import Parameters
+from cuasmrl.gpu.timing.records import PARTS
+
+_PER_MILLE = 1000
+_FAR_SHARE = 0.5
+"""Of what L2 holds when an SM asks for the first time, where there are two partitions."""
+
+
+class L2(StrEnum):
+    """What L2 holds when the kernel starts."""
+
+    WARM = "warm"
+    """All that the kernel touches, as in a CUDA graph that runs it again and again."""
+    COLD = "cold"
+    """Nothing of it, as in `triton.testing.do_bench`, which cleans the cache first."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that a launch moves between L2 and DRAM."""
+
+    read: float
+    written: float
+
+    @property
+    def total(self) -> float:
+        return self.read + self.written
+
+
+class Rates(NamedTuple):
+    """What a sector costs an SM, in parts of a cycle, and where it comes from."""
+
+    l2_sector: int
+    dram_read: int
+    """Of a sector that is read for the first time in its block, times how often DRAM has to bring it."""
+    dram_written: int
+
+
+class Share(NamedTuple):
+    """What comes to one SM."""
+
+    full: Rates
+    tail: Rates
+    """While the last blocks run, and fewer SMs are busy."""
+    tail_block: int
+    """The first block of the SM that belongs to the tail."""
+    dram_per_mille: int
+    """Of the sectors that are read for the first time in their block."""
+    far_per_mille: int
+    """Of those of them that L2 holds: how many lie in the far partition."""
+
+
+def traffic_of(footprint: Footprint, blocks: int, chip: Chip, parameters: Parameters, l2: L2) -> Traffic:
+    """Every byte once if L2 is cold, and again what is touched in a later wave when L2 no longer has it."""
+    capacity = chip.l2_bytes * parameters["l2_kept"]
+    read, waves = footprint.read, blocks / footprint.wave
+    if l2 is L2.WARM:
+        if footprint.grid > capacity:
+            raise CuasmrlError(
+                f"the kernel touches {footprint.grid / 1e6:.0f} MB, and the L2 cache of {chip.name} keeps "
+                f"{capacity / 1e6:.0f} MB, so it cannot be warm; choose --l2 cold"
+            )
+        return Traffic(0.0, 0.0)
+    touched_again = max(0.0, waves * read.wave - read.grid)
+    since = min(footprint.grid, read.wave + footprint.written.wave)
+    lost = max(0.0, 1 - capacity / since) if since else 0.0
+    # What is written last stays in L2 when the kernel ends.
+    evicted = max(0.0, 1 - capacity / footprint.grid) if footprint.grid else 0.0
+    return Traffic(read.grid + lost * touched_again, evicted * footprint.written.grid)
+
+
+def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Share:
+    """What one SM gets while the grid of a launch runs on the chip."""
+    _check(parameters)
+    blocks = header.grid[0] * header.grid[1] * header.grid[2]
+    footprint = header.footprint
+    if footprint is None:
+        if l2 is L2.COLD:
+            raise CuasmrlError(
+                f"the trace of {header.kernel} does not say what the whole launch touches, which a cold L2 "
+                "needs; record it again, or choose --l2 warm"
+            )
+        read_share, write_share, far_share = parameters["dram_share"], 0.0, 0.0
+    else:
+        traffic = traffic_of(footprint, blocks, chip, parameters, l2)
+        read_share = _ratio(traffic.read, blocks * footprint.read.block)
+        write_share = _ratio(traffic.written, blocks * footprint.written.block)
+        far_share = _FAR_SHARE
+    rest = blocks % chip.sm_count
+
+    def rates(busy: int) -> Rates:
+        l2_bytes = min(parameters["l2_bytes"], parameters["l2_chip_bytes"] / busy)
+        dram_bytes = dram_bytes_per_cycle(chip) * parameters["dram_efficiency"] / busy
+        sector = SECTOR_BYTES * PARTS / dram_bytes
+        return Rates(
+            round(SECTOR_BYTES * PARTS / l2_bytes), round(sector * read_share), round(sector * write_share)
+        )
+
+    full = rates(min(blocks, chip.sm_count))
+    return Share(
+        full,
+        rates(rest) if rest else full,
+        blocks // chip.sm_count,
+        round(_PER_MILLE * read_share),
+        round(_PER_MILLE * far_share),
+    )
+
+
+def dram_bytes_per_cycle(chip: Chip) -> float:
+    """The peak of the chip, in cycles of the SMs; data comes at both edges of the memory clock."""
+    return 2 * chip.memory_clock_khz * chip.memory_bus_bits / 8 / chip.clock_khz
+
+
+def _ratio(part: float, whole: float) -> float:
+    return min(1.0, part / whole) if whole else 0.0
+
+
+def _check(parameters: Parameters) -> None:
+    if parameters["l2_bytes"] > parameters["l2_chip_bytes"]:
+        raise CuasmrlError(
+            f"The timing data of {parameters.chip} contradicts itself: one SM gets "
+            f"{parameters['l2_bytes']:g} bytes a cycle from L2 (l2_bytes), the whole chip "
+            f"{parameters['l2_chip_bytes']:g} (l2_chip_bytes); correct the chip's file."
+        )
