@@ -8,6 +8,7 @@ from cuasmrl import workloads
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.timing import Bound, Model, bounds_of
+from cuasmrl.gpu.timing.records import PARTS
 from cuasmrl.gpu.timing.uncertainty import draw
 from cuasmrl.schedule import Board, Schedule, SetReuse, SetStall, SetYield, Shift, Swap, SwapInheriting, play
 from cuasmrl.workloads.tracing import trace_workload
@@ -92,7 +93,8 @@ def test_data_that_nobody_else_touches_comes_from_l2() -> None:
     model = kernel.model
     found = by_name(model)
     per_block = 3 * 256 * 2
-    assert found["L2 bandwidth"].busy >= per_block * len(kernel.trace.blocks) / model.machine.l2_bytes
+    sector = model.machine.share.full.l2_sector / PARTS
+    assert found["L2 bandwidth"].busy >= per_block / 32 * sector * len(kernel.trace.blocks)
     slow = model.with_parameters(model.parameters.with_values({"l2_latency": 500}))
     more = by_name(slow)["dependences of a warp"].cycles - found["dependences of a warp"].cycles
     waves = -(-model.blocks // model.resident)

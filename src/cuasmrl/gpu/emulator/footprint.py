@@ -1,7 +1,7 @@
 """What a launch touches in global memory: distinct bytes of a block, of a wave, of the whole grid.
 
-The blocks of one SM say nothing of what the other SMs ask L2 for. A sample of blocks does: how much two of them
-share tells how much all of them touch together.
+The blocks of one SM say nothing of what the other SMs ask L2 for. A sample of blocks does: how much two of
+them share tells how much all of them touch together.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ import numpy as np
 
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.critical_path import walk
-from cuasmrl.gpu.timing.demand import MOST_SECTORS, SECTOR_BYTES, Demand, cached_loads, no_sectors, touch
+from cuasmrl.gpu.timing.demand import MOST_SECTORS, Demand, cached_loads, no_sectors, touch
 from cuasmrl.gpu.timing.model import Model
-from cuasmrl.gpu.timing.records import FAR, SIXTEENTH, SLOTS, SUB_CORES, Access, Job
+from cuasmrl.gpu.timing.records import FAR, PARTS, SIXTEENTH, SLOTS, SUB_CORES, Access, Job
 from cuasmrl.gpu.timing.survey import Taken, Use, World, code_of, empty_survey
 
 _UNITS = {Use.FMA: "FP32 unit", Use.FMA_PAIR: "FP32 units together", Use.INT: "integer unit",
@@ -23,7 +23,7 @@ _UNITS = {Use.FMA: "FP32 unit", Use.FMA_PAIR: "FP32 units together", Use.INT: "i
           Use.TENSOR_FEED: "tensor core, operands of one warp"}  # fmt: skip
 _PORTS = {Use.EVEN_PORT: "register port, even", Use.ODD_PORT: "register port, odd"}
 _DEMANDS = {Demand.SHARED: "shared memory and L1 port", Demand.RETURN: "return path to a sub-core",
-            Demand.TAGS: "L1 tags", Demand.L2: "L2 bandwidth"}  # fmt: skip
+            Demand.TAGS: "L1 tags"}  # fmt: skip
 _PORT_SLIP = 4 + 2 * 2 * SLOTS
 """An instruction issues when the one two before it can read within so many cycles, as in `registers.py`."""
 
@@ -87,7 +87,8 @@ def bounds_of(model: Model) -> tuple[Bound, ...]:
     share = _share(model)
     way = _way(model, share)
     found = [Bound("dependences of a warp", way, way), *_issue(share), *_queues(model, share)]
-    found += [_port(model, share, demand, name) for demand, name in _DEMANDS.items()]
+    found += [_port(share, demand, name) for demand, name in _DEMANDS.items()]
+    found += _beyond_l1(model, share)
     return tuple(sorted((bound for bound in found if bound.busy), key=lambda bound: -bound.cycles))
 
 
@@ -164,17 +165,30 @@ def _queues(model: Model, share: _Share) -> list[Bound]:
     return found
 
 
-def _port(model: Model, share: _Share, demand: Demand, name: str) -> Bound:
+def _port(share: _Share, demand: Demand, name: str) -> Bound:
     """What is waited for only through results: all that came before the last awaited one."""
     use, largest = Use.BEHIND_QUEUE + demand, share.largest(Use.BEHIND_QUEUE + demand)
     if demand is Demand.RETURN:
         busy, work = float(share.busiest(use)), share.busiest(use, Taken.AWAITED)
     else:
         busy, work = float(share.total(use)), share.total(use, Taken.AWAITED) + share.ended(use)
-    if demand is Demand.L2:
-        rate = model.machine.l2_bytes
-        busy += share.touched * SECTOR_BYTES / rate
-        work += share.fetched * SECTOR_BYTES // rate
-        largest = max(largest, -(-MOST_SECTORS * SECTOR_BYTES // rate))
     latency = int(share.taken[:, :, use, Taken.LATENCY].min())
     return Bound(name, busy, share.behind(use, work, largest - latency) if latency < FAR else 0)
+
+
+def _beyond_l1(model: Model, share: _Share) -> list[Bound]:
+    """L2 and DRAM: what is awaited, and what has to be through before the kernel ends."""
+    rates = model.machine.share
+    use = Use.BEHIND_QUEUE + Demand.L2
+    sector = min(rates.full.l2_sector, rates.tail.l2_sector)
+    all_parts = share.total(use) + share.touched * sector
+    awaited = share.total(use, Taken.AWAITED) + share.ended(use) + share.fetched * sector
+    largest = max(share.largest(use), MOST_SECTORS * sector)
+    latency = int(share.taken[:, :, use, Taken.LATENCY].min())
+    last = -(-largest // PARTS) - latency
+    behind = share.behind(use, awaited // PARTS, last) if latency < FAR else 0
+    through = share.first(use) + all_parts // PARTS if all_parts else 0
+    found = [Bound("L2 bandwidth", all_parts / PARTS, max(behind, through))]
+    use = Use.BEHIND_QUEUE + Demand.DRAM
+    moved = share.total(use)
+    return [*found, Bound("DRAM bandwidth", moved / PARTS, share.first(use) + moved // PARTS if moved else 0)]

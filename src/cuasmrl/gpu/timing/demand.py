@@ -9,10 +9,9 @@ import numpy as np
 from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Machine
-from cuasmrl.gpu.timing.memory import tag_turns
-from cuasmrl.gpu.timing.records import Access, Job, Kind, Row, Way
+from cuasmrl.gpu.timing.memory import data_turns, tag_turns
+from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Job, Kind, Row, Way
 
-SECTOR_BYTES = 32
 MOST_SECTORS = 32
 """Of one access: every lane another one."""
 _WARP_WORD_BYTES = 128
@@ -28,7 +27,10 @@ class Demand(IntEnum):
     """The way back to a sub-core."""
     TAGS = 2
     L2 = 3
-    """By copies and stores. What loads take depends on L1, hence on the order of all warps."""
+    """By copies and stores, in parts of a cycle. What loads take depends on L1, hence on the order of all
+    warps."""
+    DRAM = 4
+    """In parts of a cycle."""
 
 
 BEHIND = len(Demand)
@@ -58,7 +60,7 @@ def find(sectors: Int, sector: int) -> int:
 @compiled
 def is_cached_load(rows: Int, i: int) -> bool:
     """Does it look for its data in L1?"""
-    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.WAY] == Way.GLOBAL and rows[i, Row.IS_LOAD] != 0
+    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.CACHED] != 0
 
 
 @compiled
@@ -120,12 +122,16 @@ def demand_of(rows: Int, work: Int, machine: Machine, sectors: Int, place: int, 
         return 0
     if access < 0:
         return 0
-    amounts[Demand.TAGS] = tag_turns(machine, work[access + Access.LINES])
-    data = work[access + Access.SECTORS] * SECTOR_BYTES
+    amounts[Demand.TAGS] = tag_turns(work, machine, access) // SIXTEENTH
+    # What a copy writes comes behind loads that were issued later, so nobody has to wait for it.
+    amounts[Demand.SHARED] = data_turns(rows.reshape(-1), work, machine, i * Row.WIDTH, access)
+    full, tail = machine.share.full, machine.share.tail
+    if load:
+        amounts[Demand.DRAM] = work[access + Access.FRESH] * min(full.dram_read, tail.dram_read)
+    else:
+        amounts[Demand.DRAM] = work[access + Access.FRESH] * min(full.dram_written, tail.dram_written)
     if is_cached_load(rows, i):
-        amounts[Demand.SHARED] = (data - 1) // machine.shared_bytes + 1
         return brings_its_own(work, sectors, access)
-    amounts[Demand.L2] = (data + machine.l2_bytes - 1) // machine.l2_bytes
-    if way == Way.COPY and machine.copy_fills_shared:
-        amounts[Demand.SHARED] = work[access + Access.PASSES]
-    return 1 if load and data else 0
+    sectors_taken = work[access + Access.SECTORS]
+    amounts[Demand.L2] = sectors_taken * min(full.l2_sector, tail.l2_sector)
+    return 1 if load and sectors_taken else 0

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cuasmrl.gpu.timing.memory_system import Share
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import SUB_CORES, Core, Seat, Sm, Warp
+from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Warp
 
 L1_WAYS = 4
 TAG_WORDS = 4
@@ -38,7 +38,11 @@ class Machine(NamedTuple):
     shared_bytes: int
     return_bytes: int
     copy_fills_shared: int
+    copy_bytes: int
+    port_backlog: int
     tag_lines: int
+    tag_extra: int
+    """In sixteenths."""
     l1_sets: int
     l2_latency: int
     l2_far_latency: int
@@ -46,6 +50,7 @@ class Machine(NamedTuple):
     dram_latency: int
     share: Share
     bar_latency: int
+    bar_gap: int
     branch_taken: int
     stop_hold: int
     constant_miss: int
@@ -54,6 +59,9 @@ class Machine(NamedTuple):
     prefetch_lines: int
     l0_lines: int
     block_start: int
+    warp_choice: int
+    tensor_ahead: int
+    fp64_units: int
 
 
 def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machine:
@@ -69,7 +77,10 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
         shared_bytes=cycles("shared_bytes"),
         return_bytes=cycles("return_bytes"),
         copy_fills_shared=cycles("copy_fills_shared"),
+        copy_bytes=cycles("copy_bytes"),
+        port_backlog=cycles("port_backlog"),
         tag_lines=cycles("tag_lines"),
+        tag_extra=round(SIXTEENTH * parameters["tag_extra"]),
         l1_sets=int(cache) // (L1_WAYS * _LINE_BYTES),
         l2_latency=cycles("l2_latency"),
         l2_far_latency=cycles("l2_far_latency"),
@@ -77,6 +88,7 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
         dram_latency=cycles("dram_latency"),
         share=share,
         bar_latency=cycles("bar_latency"),
+        bar_gap=cycles("bar_gap"),
         branch_taken=cycles("branch_taken"),
         stop_hold=cycles("stop_hold"),
         constant_miss=cycles("constant_miss"),
@@ -85,6 +97,9 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
         prefetch_lines=cycles("prefetch_lines"),
         l0_lines=cycles("l0_bytes") // _LINE_BYTES,
         block_start=cycles("block_start"),
+        warp_choice=cycles("warp_choice"),
+        tensor_ahead=cycles("tensor_ahead"),
+        fp64_units=cycles("fp64_units"),
     )
 
 

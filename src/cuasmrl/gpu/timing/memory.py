@@ -14,6 +14,7 @@ from cuasmrl.gpu.timing.records import (
     OWN_SECTOR,
     PARTS,
     PORT_RING,
+    SIXTEENTH,
     Access,
     Cause,
     Core,
@@ -21,7 +22,6 @@ from cuasmrl.gpu.timing.records import (
     Row,
     Sm,
     Warp,
-    Way,
 )
 
 _SECTOR_BYTES = 32
@@ -44,16 +44,21 @@ def scatter(seed: int, a: int, b: int) -> int:
 
 
 @compiled
-def accept(machine: Machine, state: Int, c: int, now: int) -> int:
-    """When the SM takes over an instruction that is issued now; takes a place of the queue until then."""
+def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
+    """When the SM takes over an instruction that is issued now and comes in so many turns.
+
+    It takes a place of the queue until then. Nothing is taken over while the data port is too far behind.
+    """
     at = max(now + machine.accept_delay, state[c + Core.ACCEPTED] + machine.agu_interval)
+    at = max(at, state[Sm.PORT_END] - machine.port_backlog)
     near = machine.sm_accept_interval - 1
     other = at - near
-    while other <= at + near:
+    while other <= at + near + turns - 1:
         if state[Sm.ACCEPTS + other % ACCEPT_RING] == other:
             at = other + near + 1
         other += 1
-    state[Sm.ACCEPTS + at % ACCEPT_RING] = at
+    for taken in range(at, at + turns):
+        state[Sm.ACCEPTS + taken % ACCEPT_RING] = taken
     state[c + Core.ACCEPTED] = at
     place = state[c + Core.QUEUED]
     state[c + Core.QUEUE + place] = at
@@ -76,7 +81,9 @@ def take_port(state: Int, at: int, turns: int) -> int:
 @compiled
 def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int, accepted: int) -> int:
     """Cycles that an access to shared memory takes beyond its latency."""
-    start = take_port(state, accepted, passes * _WARP_WORD_BYTES // machine.shared_bytes)
+    turns = passes * _WARP_WORD_BYTES // machine.shared_bytes
+    start = take_port(state, accepted, turns)
+    state[Sm.PORT_END] = max(state[Sm.PORT_END], start + turns)
     back = start
     if code[p + Row.IS_LOAD]:
         back = max(start, state[c + Core.RETURN_FREE])
@@ -85,9 +92,44 @@ def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int,
 
 
 @compiled
-def tag_turns(machine: Machine, lines: int) -> int:
-    """Turns of the tags; RRZE gpu-benches has one more than the lines need once one turn is not enough."""
-    return lines // machine.tag_lines + 1 if lines > machine.tag_lines else 1
+def tag_turns(work: Int, machine: Machine, access: int) -> int:
+    """Turns of the tags, in sixteenths: one for each group of four lines.
+
+    Lines that lie far apart share turns, but not perfectly: RRZE gpu-benches has one turn for four of them, and a
+    little more than one beside.
+    """
+    shared = work[access + Access.LINES] * SIXTEENTH // machine.tag_lines + machine.tag_extra
+    return max(SIXTEENTH, min(work[access + Access.GROUPS] * SIXTEENTH, shared))
+
+
+@compiled
+def data_turns(code: Int, work: Int, machine: Machine, p: int, access: int) -> int:
+    """Turns of the data port for an access to global or local memory: as many as its banks need.
+
+    L1 and shared memory are one array with one data port, so both have the same banks.
+    """
+    if code[p + Row.BANKS]:
+        return work[access + Access.PASSES] * _WARP_WORD_BYTES // machine.shared_bytes
+    if code[p + Row.CACHED]:
+        return (work[access + Access.SECTORS] * _SECTOR_BYTES - 1) // machine.shared_bytes + 1
+    return 0
+
+
+@compiled
+def copy_turns(work: Int, machine: Machine, access: int) -> int:
+    """Turns in which a copy comes into the SM."""
+    if machine.sm_accept_interval == 0:
+        return 1
+    return max(1, work[access + Access.SECTORS] * _SECTOR_BYTES // machine.copy_bytes)
+
+
+@compiled
+def fill(work: Int, machine: Machine, state: Int, access: int, complete: int) -> int:
+    """When a copy is complete that would be if the data port were free to write what it brings."""
+    if not machine.copy_fills_shared:
+        return complete
+    turns = work[access + Access.PASSES] * _WARP_WORD_BYTES // min(machine.copy_bytes, machine.shared_bytes)
+    return take_port(state, complete - turns, turns) + turns
 
 
 @compiled
@@ -96,14 +138,16 @@ def global_access(
     accepted: int, random: int,
 ) -> int:  # fmt: skip
     """Cycles that an access to global or local memory takes beyond an L1 hit."""
-    way, load = code[p + Row.WAY], code[p + Row.IS_LOAD]
-    start = max(accepted, state[Sm.TAG_FREE])
+    load = code[p + Row.IS_LOAD]
+    start = max(accepted, state[Sm.TAG_FREE] // SIXTEENTH)
+    turns = data_turns(code, work, machine, p, access)
+    if turns:
+        start = take_port(state, start, turns)
+        state[Sm.PORT_END] = max(state[Sm.PORT_END], start + turns)
+    state[Sm.TAG_FREE] = max(state[Sm.TAG_FREE], start * SIXTEENTH) + tag_turns(work, machine, access)
     missing = work[access + Access.SECTORS]
-    if load and way == Way.GLOBAL:
-        # L1 and shared memory are one array with one data port.
-        start = take_port(state, start, (missing * _SECTOR_BYTES - 1) // machine.shared_bytes + 1)
+    if code[p + Row.CACHED]:
         missing = l1_misses(work, machine, layout, state, access, state[w + Warp.BLOCK] // work[Job.BLOCKS])
-    state[Sm.TAG_FREE] = start + tag_turns(machine, work[access + Access.LINES])
     extra = start - accepted
     state[Sm.CAUSE] = Cause.LATENCY
     fresh = work[access + Access.FRESH]
@@ -111,8 +155,6 @@ def global_access(
         there = beyond_l1(machine, state, w, code[p + Row.RAW], load, missing, fresh, start, random)
         if load and missing:
             extra = max(extra, there - accepted)
-    if way == Way.COPY and machine.copy_fills_shared:
-        take_port(state, accepted, work[access + Access.PASSES])
     return extra
 
 
@@ -160,7 +202,9 @@ def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: i
         line = sector >> 2
         if sector & OWN_SECTOR:
             line += turn << _TURN_SHIFT
-        first = layout.tags + line % machine.l1_sets * L1_WAYS * TAG_WORDS
+        # Lines that lie a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
+        folded = line ^ (line >> 7) ^ (line >> 14)
+        first = layout.tags + folded % machine.l1_sets * L1_WAYS * TAG_WORDS
         way, oldest = -1, first
         for k in range(first, first + L1_WAYS * TAG_WORDS, TAG_WORDS):
             if state[k] == line:

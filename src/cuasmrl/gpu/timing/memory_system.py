@@ -1,7 +1,8 @@
 """The chip around the SM: what of L2 and DRAM comes to one SM while the others are busy too.
 
-Shares and rates, no second simulation. All SMs run the same kernel at the same time, so each gets an equal part of
-the chip's L2 and DRAM bandwidth. What has to come from DRAM follows from the bytes that the whole launch touches.
+Shares and rates, no second simulation. All SMs run the same kernel at the same time, so each gets an equal
+part of the chip's L2 and DRAM bandwidth. What has to come from DRAM follows from the bytes that the whole
+launch touches.
 """
 
 from __future__ import annotations
@@ -67,15 +68,15 @@ class Share(NamedTuple):
 
 def traffic_of(footprint: Footprint, blocks: int, chip: Chip, parameters: Parameters, l2: L2) -> Traffic:
     """Every byte once if L2 is cold, and again what is touched in a later wave when L2 no longer has it."""
-    capacity = chip.l2_bytes * parameters["l2_kept"]
-    read, waves = footprint.read, blocks / footprint.wave
     if l2 is L2.WARM:
-        if footprint.grid > capacity:
+        if footprint.grid > chip.l2_bytes:
             raise CuasmrlError(
-                f"the kernel touches {footprint.grid / 1e6:.0f} MB, and the L2 cache of {chip.name} keeps "
-                f"{capacity / 1e6:.0f} MB, so it cannot be warm; choose --l2 cold"
+                f"the kernel touches {footprint.grid / 1e6:.0f} MB, and the L2 cache of {chip.name} has "
+                f"{chip.l2_bytes / 1e6:.0f} MB, so it cannot be warm; choose --l2 cold"
             )
         return Traffic(0.0, 0.0)
+    capacity = chip.l2_bytes * parameters["l2_kept"]
+    read, waves = footprint.read, blocks / footprint.wave
     touched_again = max(0.0, waves * read.wave - read.grid)
     since = min(footprint.grid, read.wave + footprint.written.wave)
     lost = max(0.0, 1 - capacity / since) if since else 0.0

@@ -3,7 +3,7 @@
 from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Layout, Machine
-from cuasmrl.gpu.timing.memory import accept, global_access, scatter, shared
+from cuasmrl.gpu.timing.memory import accept, copy_turns, fill, global_access, scatter, shared
 from cuasmrl.gpu.timing.records import (
     IN_FLIGHT,
     SIXTEENTH,
@@ -29,7 +29,9 @@ _DEPBAR_STALL = 4
 
 
 @compiled
-def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> None:
+def occupy(
+    code: Int, machine: Machine, layout: Layout, state: Int, tally: Int, p: int, c: int, w: int, now: int
+) -> None:  # fmt: skip
     """An instruction of fixed latency, or of a unit that announces its result, goes down its pipe."""
     unit = code[p + Row.UNIT]
     if unit != Unit.NONE:
@@ -37,6 +39,9 @@ def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) 
         if code[p + Row.LITE] and state[at + Unit.FMA_LITE] < state[at + unit]:
             unit = 0 + Unit.FMA_LITE
         state[at + unit] = now + code[p + Row.HOLD]
+        if unit == Unit.FP64 and machine.fp64_units == 1:
+            for other in range(layout.cores, layout.seats, layout.core_width):
+                state[other + Core.UNIT_FREE + unit] = now + code[p + Row.HOLD]
         tally[Tally.UNITS + unit] += code[p + Row.HOLD]
     if code[p + Row.KIND] != Kind.UNIT:
         enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
@@ -62,6 +67,13 @@ def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int
 
 
 @compiled
+def access_of(code: Int, work: Int, state: Int, p: int, w: int) -> int:
+    """The access of a warp's next instruction; -1 if it has none or no lane is active."""
+    slot = code[p + Row.SLOT]
+    return work[work[Job.ACCESSES] + work[state[w + Warp.VISIT] + 1] + slot] if slot >= 0 else -1
+
+
+@compiled
 def send(
     code: Int,
     work: Int,
@@ -70,14 +82,14 @@ def send(
     state: Int,
     c: int,
     w: int,
+    access: int,
     accepted: int,
 ) -> int:
     """A memory instruction that the SM takes over: when its result is there."""
     p = state[w + Warp.POSITION]
     slot, way = code[p + Row.SLOT], code[p + Row.WAY]
-    complete = accepted + code[p + Row.RAW] - machine.accept_delay
     visit = state[w + Warp.VISIT]
-    access = work[work[Job.ACCESSES] + work[visit + 1] + slot] if slot >= 0 else -1
+    complete = accepted + code[p + Row.RAW] - machine.accept_delay
     if way == Way.SHARED and (access >= 0 or slot < 0):
         passes = max(1, work[access + Access.PASSES]) if access >= 0 else 1
         complete += shared(code, machine, state, p, c, passes, accepted)
@@ -85,9 +97,12 @@ def send(
         who = code[p + Row.ORIGINAL] << 6 | state[w + Warp.NUMBER]
         random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | visit, who)
         complete += global_access(code, work, machine, layout, state, p, w, access, accepted, random)
-    if way == Way.COPY and complete > state[w + Warp.COPIES]:
-        state[w + Warp.COPIES] = complete
-        state[w + Warp.COPIES_CAUSE] = state[Sm.CAUSE]
+    if way == Way.COPY:
+        if access >= 0:
+            complete = fill(work, machine, state, access, complete)
+        if complete > state[w + Warp.COPIES]:
+            state[w + Warp.COPIES] = complete
+            state[w + Warp.COPIES_CAUSE] = state[Sm.CAUSE]
     return complete
 
 
@@ -167,14 +182,16 @@ def issue(
     state[c + Core.LAST_WARP] = w
     complete = freed = now
     if kind == Kind.QUEUED:
-        accepted = accept(machine, state, c, now)
+        access = access_of(code, work, state, p, w)
+        turns = copy_turns(work, machine, access) if way == Way.COPY and access >= 0 else 1
+        accepted = accept(machine, state, c, now, turns)
         state[c + Core.CONTROL_FREE] = max(state[c + Core.CONTROL_FREE], now + 1)
         freed = accepted + code[p + Row.WAR] - machine.accept_delay
-        complete = send(code, work, machine, layout, state, c, w, accepted)
+        complete = send(code, work, machine, layout, state, c, w, access, accepted)
     elif kind == Kind.TENSOR:
         complete = multiply(code, state, tally, p, c, w, now)
     else:
-        occupy(code, state, tally, p, c, w, now)
+        occupy(code, machine, layout, state, tally, p, c, w, now)
         if kind == Kind.UNIT:
             complete = now + code[p + Row.RAW]
             freed = now + code[p + Row.WAR]

@@ -24,8 +24,9 @@ SLOTS = 3
 FAR = 1 << 60
 REGISTERS = 256
 CONSTANT_LINES = 1024
-ACCEPT_RING, PORT_RING = 256, 1024
-"""Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long."""
+ACCEPT_RING, PORT_RING = 1024, 4096
+"""Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long, and what
+a copy brings comes when it has been to L2."""
 READS, WRITES = 16, 8
 """General registers of an instruction that may be results of tensor products, or are."""
 
@@ -64,6 +65,17 @@ class Cause(IntEnum):
     L2_SHARE = 2
     """The SM's share of L2 bandwidth, for longer than the way."""
     DRAM = 3
+
+
+class Choice(IntEnum):
+    """Which of the warps that are ready a sub-core issues."""
+
+    YOUNGEST = 0
+    """The one that issued last as long as it is ready, then the youngest."""
+    OLDEST = 1
+    """The one that issued last as long as it is ready, then the oldest."""
+    LEAST_RECENT = 2
+    """The one that has not issued for longest."""
 
 
 class Unit(IntEnum):
@@ -134,7 +146,11 @@ class Row(IntEnum):
     """Least cycles from the issue of a product to the next one of the same warp."""
     DEPBAR_BOARD = 58
     """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
-    WIDTH = 59
+    CACHED = 59
+    """Does it look for its data in L1? Strong loads of the device or the system and atomics do not."""
+    BANKS = 60
+    """Are the passes of its accesses turns of the data port?"""
+    WIDTH = 61
 
 
 class Job(IntEnum):
@@ -159,15 +175,18 @@ class Access(IntEnum):
     LINES = 0
     PASSES = 1
     SECTORS = 2
-    FRESH = 3
+    GROUPS = 3
+    """Aligned groups of four lines that it touches."""
+    FRESH = 4
     """Sectors that nothing else of its block has touched before in the order of the trace."""
-    FIRST_SECTOR = 4
+    FIRST_SECTOR = 5
 
 
 class Sm(IntEnum):
     """What the sub-cores share; it stands at the beginning of the state."""
 
     TAG_FREE = 0
+    """In sixteenths."""
     L2_FREE = 1
     """In parts of a cycle, and so is `DRAM_FREE`."""
     CLOCK = 2
@@ -180,14 +199,16 @@ class Sm(IntEnum):
     """Numbers that the log has room for."""
     SEED = 7
     """Of the latency jitter."""
-    DRAM_FREE = 8
-    CAUSE = 9
+    PORT_END = 8
+    """When the data port has done what has been asked of it, but for copies that are on their way."""
+    DRAM_FREE = 9
+    CAUSE = 10
     """What the last access to global memory waits for, a `Cause`."""
-    ACCEPTS = 10
+    ACCEPTS = 11
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
-    PORT = 10 + ACCEPT_RING
+    PORT = 11 + ACCEPT_RING
     """Cycles in which the data port of shared memory and L1 is taken."""
-    WIDTH = 10 + ACCEPT_RING + PORT_RING
+    WIDTH = 11 + ACCEPT_RING + PORT_RING
 
 
 class Core(IntEnum):

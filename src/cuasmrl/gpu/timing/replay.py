@@ -19,6 +19,7 @@ from cuasmrl.gpu.timing.records import (
     FAR,
     PARTS,
     SUB_CORES,
+    Choice,
     Core,
     Job,
     Kind,
@@ -99,14 +100,16 @@ def advance(code: Int, work: Int, machine: Machine, state: Int, w: int, now: int
 
 
 @compiled
-def open_barrier(code: Int, work: Int, state: Int, seat: int, release: int) -> None:
-    """All warps of a block that wait at its barrier may go on."""
+def open_barrier(code: Int, work: Int, machine: Machine, state: Int, seat: int, now: int) -> None:
+    """All warps of a block that wait at its barrier may go on, one after the other."""
     state[seat + Seat.ARRIVED] = 0
+    release = now + machine.bar_latency
     for k in range(work[Job.WARPS_PER_BLOCK]):
         w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
         if state[w + Warp.WAITING]:
             state[w + Warp.WAITING] = 0
             state[w + Warp.RELEASE] = release
+            release += machine.bar_gap
             state[w + Warp.READY] = ready_time(code, state, w)
 
 
@@ -119,13 +122,25 @@ def wake(layout: Layout, state: Int, at: int) -> None:
 
 
 @compiled
+def comes_before(machine: Machine, state: Int, w: int, best: int, last: int) -> bool:
+    """Is a warp chosen rather than the best of those before it? `last` is the one that issued last.
+
+    Of warps that began together, the one with the higher number is the younger.
+    """
+    if machine.warp_choice == Choice.LEAST_RECENT:
+        return state[w + Warp.LAST_ISSUE] <= state[best + Warp.LAST_ISSUE]
+    if w == last or best == last:
+        return w == last
+    if machine.warp_choice == Choice.OLDEST:
+        return state[w + Warp.BORN] < state[best + Warp.BORN]
+    return state[w + Warp.BORN] >= state[best + Warp.BORN]
+
+
+@compiled
 def choose(
     code: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, now: int
 ) -> tuple[int, int]:
-    """The warp that issues now, or -1; and when the next one of this sub-core may.
-
-    Greedy, then youngest: the warp that issued last, else the one that came last or has the highest number.
-    """
+    """The warp that issues now, or -1; and when the next one of this sub-core may."""
     best, soonest = -1, FAR
     last = state[c + Core.LAST_WARP]
     for w in range(layout.warps + number * _WARP_WIDTH, layout.warps_end, SUB_CORES * _WARP_WIDTH):
@@ -136,7 +151,7 @@ def choose(
         soonest = min(soonest, max(at, now + 1))
         if at > now:
             continue
-        if best < 0 or w == last or (best != last and state[w + Warp.BORN] >= state[best + Warp.BORN]):
+        if best < 0 or comes_before(machine, state, w, best, last):
             best = w
     return best, soonest
 
@@ -169,7 +184,7 @@ def go_on(
             state[w + Warp.READY] = ready_time(code, state, w)
             state[c + Core.NEXT] = min(state[c + Core.NEXT], max(now + 1, state[w + Warp.READY]))
     if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
-        open_barrier(code, work, state, seat, now + machine.bar_latency)
+        open_barrier(code, work, machine, state, seat, now)
         wake(layout, state, now + 1)
 
 
@@ -188,7 +203,7 @@ def run(
             if state[c + Core.NEXT] <= now:
                 w, state[c + Core.NEXT] = choose(code, machine, layout, state, number, c, now)
                 if w >= 0:
-                    attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
+                    attribute(code, machine, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
                     issue(code, work, machine, layout, state, tally, log, c, w, now)
                     go_on(code, work, machine, layout, state, c, w, blocks, now)
         now = FAR

@@ -41,8 +41,8 @@ class Use(IntEnum):
     EVEN_PORT = 12
     ODD_PORT = 13
     BEHIND_QUEUE = 14
-    """Four in the order of `Demand`."""
-    WIDTH = 18
+    """Five in the order of `Demand`."""
+    WIDTH = 19
 
 
 PACED = int(Use.MEMORY)
@@ -129,8 +129,8 @@ class Past(IntEnum):
     """Does its data come from L2 under any schedule?"""
     IS_AWAITED = 7
     AMOUNTS = 8
-    """Four in the order of `Demand`."""
-    WIDTH = 12
+    """Five in the order of `Demand`."""
+    WIDTH = 13
 
 
 class Now(IntEnum):
@@ -186,7 +186,7 @@ def code_of(model: Model) -> Code:
         rows=model.table(Schedule.original(listing)).reshape(-1, Row.WIDTH),
         flow=dataflow_of(listing),
         moves=_moves(listing),
-        far=min(machine.l2_latency, machine.dram_latency),
+        far=min(machine.l2_latency, machine.l2_far_latency, machine.dram_latency),
         lone=int(warps <= SUB_CORES),
         paired=int(model.parameters["fma_units"] > 1),
     )

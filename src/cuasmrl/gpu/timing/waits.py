@@ -55,9 +55,9 @@ def ready_time(code: Int, state: Int, w: int) -> int:
 
 
 @compiled
-def tensor_free(state: Int, c: int, w: int) -> int:
-    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction of it."""
-    free = state[c + Core.TENSOR_FREE] // SIXTEENTH
+def tensor_free(machine: Machine, state: Int, c: int, w: int) -> int:
+    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction of it, or later."""
+    free = state[c + Core.TENSOR_FREE] // SIXTEENTH - machine.tensor_ahead
     return max(free, state[c + Core.TENSOR_FED]) if state[c + Core.LAST_TENSOR] == w else free
 
 
@@ -80,7 +80,7 @@ def issue_time(code: Int, machine: Machine, state: Int, c: int, w: int, now: int
     at = state[c + Core.CONTROL_FREE]
     kind = code[p + Row.KIND]
     if kind == Kind.TENSOR:
-        at = max(at, tensor_free(state, c, w))
+        at = max(at, tensor_free(machine, state, c, w))
     elif kind == Kind.QUEUED:
         at = max(at, queue_free(state, c))
     elif code[p + Row.UNIT] != Unit.NONE:

@@ -14,6 +14,9 @@ from cuasmrl.gpu.timing.code import Int, traced_slots
 from cuasmrl.gpu.timing.records import OWN_SECTOR, Access, Job, Row
 from cuasmrl.schedule import control_flow
 
+_GROUP_SECTORS = 16
+"""Sectors of four lines, which lie side by side in the tags."""
+
 
 def lay_out(trace: Trace, listing: Listing) -> Int:
     """The work of all traced warps as one array that begins with a `Job`; `listing` is the traced code."""
@@ -54,8 +57,8 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
 def _records(trace: Trace, listing: Listing) -> tuple[Int, Int]:
     """All accesses one behind the other, and where each begins.
 
-    A line that only one of the traced blocks touches is marked as its own: when a later block goes the same way,
-    it stands for another line.
+    A line that only one of the traced blocks touches is marked as its own: when a later block goes the same
+    way, it stands for another line.
     """
     counts = np.where(trace.access_base >= 0, np.diff(trace.pattern_start)[trace.access_pattern], 0)
     starts = _starts(counts + Access.FIRST_SECTOR)
@@ -65,7 +68,10 @@ def _records(trace: Trace, listing: Listing) -> tuple[Int, Int]:
     records[heads + Access.PASSES] = trace.access_passes
     records[heads + Access.SECTORS] = counts
     of_access, sector = touches(trace, np.flatnonzero(counts))
-    block = trace.access_warp[of_access] // trace.header.warps_per_block
+    begins = np.ones(len(sector), bool)
+    begins[1:] = (np.diff(sector // _GROUP_SECTORS) != 0) | (np.diff(of_access) != 0)
+    records[heads + Access.GROUPS] = np.bincount(of_access[begins], minlength=len(heads))
+    block = trace.access_warp[of_access].astype(np.int64) // trace.header.warps_per_block
     is_sector = np.ones(len(records), bool)
     is_sector[heads[:, None] + np.arange(Access.FIRST_SECTOR)] = False
     records[is_sector] = sector | np.where(_is_own(block, sector >> 2), OWN_SECTOR, 0)
