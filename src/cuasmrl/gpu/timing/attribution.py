@@ -1,20 +1,19 @@
 """Every cycle has a name: why a warp, or a sub-core, did not issue."""
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.machine import Machine
 from cuasmrl.gpu.timing.records import CONSTANT_LINES, Cause, Core, Kind, Reason, Row, Tally, Unit, Warp
 from cuasmrl.gpu.timing.waits import boards_done, queue_free, tensor_free, tensor_results, unit_free
 
 
-@compiled
+@inlined
 def copies_done(state: Int, w: int, cause: int) -> int:
     """When the copies that a warp waits for have arrived, if that is what holds them up."""
     return state[w + Warp.COPIES_END] if state[w + Warp.COPIES_END_CAUSE] == cause else 0
 
 
-@compiled
-def until(reason: int, code: Int, machine: Machine, state: Int, c: int, w: int) -> int:
+@inlined
+def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
     """When a reason to wait has gone for the next instruction of a warp."""
     p = state[w + Warp.POSITION]
     kind, unit = code[p + Row.KIND], code[p + Row.UNIT]
@@ -42,7 +41,7 @@ def until(reason: int, code: Int, machine: Machine, state: Int, c: int, w: int) 
         line = code[p + Row.CONSTANT]
         return state[c + Core.CONSTANTS + line % CONSTANT_LINES] if line >= 0 else 0
     if reason == Reason.TENSOR_BUSY:
-        return tensor_free(machine, state, c, w) if kind == Kind.TENSOR else 0
+        return tensor_free(code, state, p, c, w) if kind == Kind.TENSOR else 0
     if reason == Reason.UNIT_BUSY:
         return 0 if unit == Unit.NONE or kind == Kind.TENSOR else unit_free(code, state, p, c)
     if reason == Reason.MEMORY_QUEUE:
@@ -50,17 +49,15 @@ def until(reason: int, code: Int, machine: Machine, state: Int, c: int, w: int) 
     return state[c + Core.CONTROL_FREE]
 
 
-@compiled
-def attribute(
-    code: Int, machine: Machine, state: Int, tally: Int, c: int, w: int, core_tally: int, now: int
-) -> None:
+@inlined
+def attribute(code: Int, state: Int, tally: Int, c: int, w: int, core_tally: int, now: int) -> None:
     """Name every cycle since the last issue of this warp, and since the last one of its sub-core."""
     row_tally = code[state[w + Warp.POSITION] + Row.TALLY]
     cursor = state[w + Warp.LAST_ISSUE] + 1
     core_cursor = state[c + Core.LAST_ISSUE] + 1
     reason = 1
     while reason < Reason.NOT_SELECTED and (cursor < now or core_cursor < now):
-        end = min(now, until(reason, code, machine, state, c, w))
+        end = min(now, until(reason, code, state, c, w))
         if end > cursor:
             tally[Tally.WARPS + reason] += end - cursor
             tally[row_tally + reason] += end - cursor

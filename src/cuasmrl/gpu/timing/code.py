@@ -122,6 +122,7 @@ def _fields(i: Instruction, parameters: Parameters) -> Fields:
     unit = _PIPE_UNITS.get(declaration.pipe, Unit.NONE)
     if unit in _HOLDS:
         fields |= {Row.UNIT: unit, Row.HOLD: parameters.cycles(_HOLDS[unit])}
+        fields[Row.OF_SM] = int(unit is Unit.FP64 and parameters["fp64_units"] == 1)
         fields[Row.LITE] = int(unit is Unit.FMA and i.opcode in _LITE and parameters["fma_units"] > 1)
     fields |= _kind(i, declaration, parameters)
     if fields[Row.KIND] == Kind.FIXED:
@@ -172,6 +173,7 @@ def _tensor(i: Instruction, parameters: Parameters) -> Fields:
         Row.RAW: SIXTEENTH * parameters.cycles(f"latency {key}"),
         Row.INTERVAL: round(SIXTEENTH * parameters[f"interval {key}"]),
         Row.SAME_WARP: round(feed),
+        Row.AHEAD: parameters.cycles("tensor_ahead"),
     }
 
 

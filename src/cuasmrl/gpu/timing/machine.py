@@ -22,6 +22,10 @@ class Layout(NamedTuple):
     warps_end: int
     tags: int
     """Four words per way of the L1 cache: line, sectors, last use, and one to spare."""
+    ready: int
+    """When each warp may issue, those of a sub-core side by side."""
+    slots: int
+    """Warps of a sub-core."""
     ends: int
     """When each block was done."""
     size: int
@@ -60,8 +64,6 @@ class Machine(NamedTuple):
     l0_lines: int
     block_start: int
     warp_choice: int
-    tensor_ahead: int
-    fp64_units: int
 
 
 def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machine:
@@ -98,8 +100,6 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
         l0_lines=cycles("l0_bytes") // _LINE_BYTES,
         block_start=cycles("block_start"),
         warp_choice=cycles("warp_choice"),
-        tensor_ahead=cycles("tensor_ahead"),
-        fp64_units=cycles("fp64_units"),
     )
 
 
@@ -110,5 +110,7 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     seats = cores + SUB_CORES * core_width
     warps = seats + resident * Seat.WIDTH
     tags = warps + resident * per_block * Warp.WIDTH
-    ends = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
-    return Layout(cores, core_width, seats, warps, tags, tags, ends, ends + blocks)
+    ready = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    slots = -(-resident * per_block // SUB_CORES)
+    ends = ready + SUB_CORES * slots
+    return Layout(cores, core_width, seats, warps, tags, tags, ready, slots, ends, ends + blocks)

@@ -6,7 +6,7 @@ published latency of its kind; queues and ports only add to it.
 
 import numpy as np
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.gpu.timing.records import (
@@ -14,6 +14,7 @@ from cuasmrl.gpu.timing.records import (
     OWN_SECTOR,
     PARTS,
     PORT_RING,
+    PORT_SPAN,
     SIXTEENTH,
     Access,
     Cause,
@@ -33,7 +34,7 @@ _TURN_SHIFT = 44
 _WARP_WORD_BYTES = 128
 
 
-@compiled
+@inlined
 def scatter(seed: int, a: int, b: int) -> int:
     """63 bits that look random, the same for the same three numbers (the mixer of splitmix64)."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(a) * np.uint64(0xBF58476D1CE4E5B9)
@@ -43,7 +44,7 @@ def scatter(seed: int, a: int, b: int) -> int:
     return np.int64((x ^ (x >> np.uint64(31))) >> np.uint64(1))  # type: ignore[return-value]
 
 
-@compiled
+@inlined
 def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
     """When the SM takes over an instruction that is issued now and comes in so many turns.
 
@@ -66,19 +67,28 @@ def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def take_port(state: Int, at: int, turns: int) -> int:
     """Take the first free turns of the data port; says when they would have begun if they stood together."""
     left = turns
     while left:
-        if state[Sm.PORT + at % PORT_RING] != at:
-            state[Sm.PORT + at % PORT_RING] = at
-            left -= 1
-        at += 1
+        span = at // PORT_SPAN
+        place = Sm.PORT + 2 * (span % PORT_RING)
+        if state[place] != span:
+            state[place] = span
+            state[place + 1] = 0
+        taken, cycle = state[place + 1], at % PORT_SPAN
+        while left and cycle < PORT_SPAN:
+            if not taken >> cycle & 1:
+                taken |= 1 << cycle
+                left -= 1
+            cycle += 1
+        state[place + 1] = taken
+        at = span * PORT_SPAN + cycle
     return at - turns
 
 
-@compiled
+@inlined
 def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int, accepted: int) -> int:
     """Cycles that an access to shared memory takes beyond its latency."""
     turns = passes * _WARP_WORD_BYTES // machine.shared_bytes
@@ -91,7 +101,7 @@ def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int,
     return back - accepted + machine.conflict_step * max(0, passes - code[p + Row.LEAST_PASSES])
 
 
-@compiled
+@inlined
 def tag_turns(work: Int, machine: Machine, access: int) -> int:
     """Turns of the tags, in sixteenths: one for each group of four lines.
 
@@ -102,7 +112,7 @@ def tag_turns(work: Int, machine: Machine, access: int) -> int:
     return max(SIXTEENTH, min(work[access + Access.GROUPS] * SIXTEENTH, shared))
 
 
-@compiled
+@inlined
 def data_turns(code: Int, work: Int, machine: Machine, p: int, access: int) -> int:
     """Turns of the data port for an access to global or local memory: as many as its banks need.
 
@@ -115,7 +125,7 @@ def data_turns(code: Int, work: Int, machine: Machine, p: int, access: int) -> i
     return 0
 
 
-@compiled
+@inlined
 def copy_turns(work: Int, machine: Machine, access: int) -> int:
     """Turns in which a copy comes into the SM."""
     if machine.sm_accept_interval == 0:
@@ -123,7 +133,7 @@ def copy_turns(work: Int, machine: Machine, access: int) -> int:
     return max(1, work[access + Access.SECTORS] * _SECTOR_BYTES // machine.copy_bytes)
 
 
-@compiled
+@inlined
 def fill(work: Int, machine: Machine, state: Int, access: int, complete: int) -> int:
     """When a copy is complete that would be if the data port were free to write what it brings."""
     if not machine.copy_fills_shared:
@@ -132,7 +142,7 @@ def fill(work: Int, machine: Machine, state: Int, access: int, complete: int) ->
     return take_port(state, complete - turns, turns) + turns
 
 
-@compiled
+@inlined
 def global_access(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, p: int, w: int, access: int,
     accepted: int, random: int,
@@ -158,7 +168,7 @@ def global_access(
     return extra
 
 
-@compiled
+@inlined
 def beyond_l1(
     machine: Machine, state: Int, w: int, hit: int, load: int, missing: int, fresh: int, start: int,
     random: int,
@@ -189,7 +199,7 @@ def beyond_l1(
     return max(leave // PARTS + latency + jitter - hit, (arrived + PARTS - 1) // PARTS)
 
 
-@compiled
+@inlined
 def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: int, turn: int) -> int:
     """Sectors of an access that are not in L1; brings them in. The line used longest ago leaves its set.
 

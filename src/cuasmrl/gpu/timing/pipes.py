@@ -1,6 +1,6 @@
 """What issuing an instruction sets in motion: units, tensor cores, the memory pipe, scoreboards."""
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Layout, Machine
 from cuasmrl.gpu.timing.memory import accept, copy_turns, fill, global_access, scatter, shared
@@ -28,10 +28,8 @@ _DEPBAR_STALL = 4
 """A DEPBAR that stalls less does not hold up the next instruction."""
 
 
-@compiled
-def occupy(
-    code: Int, machine: Machine, layout: Layout, state: Int, tally: Int, p: int, c: int, w: int, now: int
-) -> None:  # fmt: skip
+@inlined
+def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> None:
     """An instruction of fixed latency, or of a unit that announces its result, goes down its pipe."""
     unit = code[p + Row.UNIT]
     if unit != Unit.NONE:
@@ -39,9 +37,6 @@ def occupy(
         if code[p + Row.LITE] and state[at + Unit.FMA_LITE] < state[at + unit]:
             unit = 0 + Unit.FMA_LITE
         state[at + unit] = now + code[p + Row.HOLD]
-        if unit == Unit.FP64 and machine.fp64_units == 1:
-            for other in range(layout.cores, layout.seats, layout.core_width):
-                state[other + Core.UNIT_FREE + unit] = now + code[p + Row.HOLD]
         tally[Tally.UNITS + unit] += code[p + Row.HOLD]
     if code[p + Row.KIND] != Kind.UNIT:
         enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
@@ -49,7 +44,14 @@ def occupy(
         state[c + Core.CONTROL_FREE] = max(now + 1, enter - 1)
 
 
-@compiled
+@inlined
+def occupy_all(code: Int, layout: Layout, state: Int, p: int, now: int) -> None:
+    """The unit is the only one of its SM: the other sub-cores cannot use it either."""
+    for core in range(layout.cores, layout.seats, layout.core_width):
+        state[core + Core.UNIT_FREE + code[p + Row.UNIT]] = now + code[p + Row.HOLD]
+
+
+@inlined
 def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> int:
     """A product starts in the tensor core; says when its result is there."""
     start = max(now * SIXTEENTH, state[c + Core.TENSOR_FREE])
@@ -66,14 +68,14 @@ def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int
     return up(done)
 
 
-@compiled
+@inlined
 def access_of(code: Int, work: Int, state: Int, p: int, w: int) -> int:
     """The access of a warp's next instruction; -1 if it has none or no lane is active."""
     slot = code[p + Row.SLOT]
     return work[work[Job.ACCESSES] + work[state[w + Warp.VISIT] + 1] + slot] if slot >= 0 else -1
 
 
-@compiled
+@inlined
 def send(
     code: Int,
     work: Int,
@@ -106,7 +108,7 @@ def send(
     return complete
 
 
-@compiled
+@inlined
 def raise_board(state: Int, w: int, board: int, done: int, cause: int, now: int) -> None:
     before = state[w + Warp.BOARD_DONE + board]
     state[w + Warp.BOARD_BEFORE + board] = before
@@ -115,7 +117,7 @@ def raise_board(state: Int, w: int, board: int, done: int, cause: int, now: int)
     state[w + Warp.BOARD_CAUSE + board] = cause
 
 
-@compiled
+@inlined
 def close_group(state: Int, w: int) -> int:
     """All copies so far become a group; says when it has arrived, not before those closed earlier."""
     number = state[w + Warp.GROUPS]
@@ -130,7 +132,7 @@ def close_group(state: Int, w: int) -> int:
     return done
 
 
-@compiled
+@inlined
 def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> None:
     """The stall counter, and what DEPBAR holds the next instruction for."""
     stall, yields = code[p + Row.STALL], code[p + Row.YIELDS]
@@ -156,7 +158,7 @@ def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> N
             state[w + Warp.COPIES_END_CAUSE] = state[w + Warp.GROUP_CAUSE + group]
 
 
-@compiled
+@inlined
 def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: int) -> None:
     at = state[Sm.ISSUED] * Note.WIDTH
     state[Sm.ISSUED] += 1
@@ -169,7 +171,7 @@ def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: i
         log[at + Note.FREED] = freed
 
 
-@compiled
+@inlined
 def issue(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, c: int, w: int,
     now: int,
@@ -191,7 +193,9 @@ def issue(
     elif kind == Kind.TENSOR:
         complete = multiply(code, state, tally, p, c, w, now)
     else:
-        occupy(code, machine, layout, state, tally, p, c, w, now)
+        occupy(code, state, tally, p, c, w, now)
+        if code[p + Row.OF_SM]:
+            occupy_all(code, layout, state, p, now)
         if kind == Kind.UNIT:
             complete = now + code[p + Row.RAW]
             freed = now + code[p + Row.WAR]

@@ -1,7 +1,7 @@
 """Fields of the records that the replay works on: instructions, warps, sub-cores, the SM.
 
 Compiled code works on flat arrays of 64-bit integers: the code, the work, the state, the tally, the log. A
-record is named by the position where it begins, a field is added to it: `state[w + Warp.READY]`. Inside the
+record is named by the position where it begins, a field is added to it: `state[w + Warp.VISIT]`. Inside the
 replay the arrays are bare pointers. That keeps it free of objects and their reference counts, which would
 cost more than the model itself.
 
@@ -24,9 +24,11 @@ SLOTS = 3
 FAR = 1 << 60
 REGISTERS = 256
 CONSTANT_LINES = 1024
-ACCEPT_RING, PORT_RING = 1024, 4096
-"""Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long, and what
-a copy brings comes when it has been to L2."""
+ACCEPT_RING = 1024
+"""Cycles ahead for which the SM's turns can be taken: sub-cores with short queues come in between those with long."""
+PORT_SPAN = 32
+PORT_RING = 128
+"""Spans of so many cycles for which turns of the data port can be taken: a copy needs some when it comes from afar."""
 READS, WRITES = 16, 8
 """General registers of an instruction that may be results of tensor products, or are."""
 
@@ -94,63 +96,67 @@ class Unit(IntEnum):
 
 
 class Row(IntEnum):
-    """An instruction of the schedule."""
+    """An instruction of the schedule: first what is looked at most often."""
 
-    ORIGINAL = 0
-    """Index in the listing that was traced."""
-    KIND = 1
-    UNIT = 2
-    HOLD = 3
-    """Cycles for which its unit takes nothing else."""
-    LITE = 4
-    """May it use the second FP32 pipe?"""
-    STALL = 5
-    YIELDS = 6
-    WAIT = 7
-    WRITE_BOARD = 8
-    READ_BOARD = 9
-    WAY = 10
-    RAW = 11
-    """From issue to the earliest consumer on an idle machine; sixteenths for tensor cores."""
-    WAR = 12
-    """From issue until its sources may be overwritten."""
-    LEAST_PASSES = 13
-    WORDS = 14
-    """Registers per lane that come back from memory."""
-    IS_LOAD = 15
-    SLOT = 16
-    """Its number among the traced instructions of its block; -1 if it has no accesses."""
-    DEPBAR_COUNT = 17
-    INTERVAL = 18
-    """Sixteenths between products of a sub-core."""
-    REUSE = 19
-    CONSTANT = 20
-    """Line of a constant bank that a fixed-latency operand reads; -1 for none."""
-    SOURCES = 21
-    """Six fields: registers by operand slot, -1 for none."""
-    READ_COUNT = 27
-    """Registers it reads that some tensor product writes."""
-    READS = 28
-    WRITE_COUNT = 44
-    """Registers a tensor product writes."""
-    WRITES = 45
-    LINE = 53
-    """Its line of the instruction cache."""
-    LAST = 54
+    KIND = 0
+    UNIT = 1
+    STALL = 2
+    YIELDS = 3
+    WAIT = 4
+    WRITE_BOARD = 5
+    READ_BOARD = 6
+    LAST = 7
     """Is it the last of its block?"""
-    FIRST = 55
+    FIRST = 8
     """Is it the first of its line?"""
-    TALLY = 56
+    LINE = 9
+    """Its line of the instruction cache."""
+    TALLY = 10
     """Where its cycles are counted."""
-    SAME_WARP = 57
-    """Least cycles from the issue of a product to the next one of the same warp."""
-    DEPBAR_BOARD = 58
-    """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
-    CACHED = 59
+    CONSTANT = 11
+    """Line of a constant bank that a fixed-latency operand reads; -1 for none."""
+    HOLD = 12
+    """Cycles for which its unit takes nothing else."""
+    LITE = 13
+    """May it use the second FP32 pipe?"""
+    OF_SM = 14
+    """Is its unit the only one of the SM?"""
+    REUSE = 15
+    WAY = 16
+    SLOT = 17
+    """Its number among the traced instructions of its block; -1 if it has no accesses."""
+    RAW = 18
+    """From issue to the earliest consumer on an idle machine; sixteenths for tensor cores."""
+    WAR = 19
+    """From issue until its sources may be overwritten."""
+    IS_LOAD = 20
+    WORDS = 21
+    """Registers per lane that come back from memory."""
+    LEAST_PASSES = 22
+    CACHED = 23
     """Does it look for its data in L1? Strong loads of the device or the system and atomics do not."""
-    BANKS = 60
+    BANKS = 24
     """Are the passes of its accesses turns of the data port?"""
-    WIDTH = 61
+    INTERVAL = 25
+    """Sixteenths between products of a sub-core."""
+    SAME_WARP = 26
+    """Least cycles from the issue of a product to the next one of the same warp."""
+    AHEAD = 27
+    """Cycles for which a product may wait at the tensor core after its issue."""
+    ORIGINAL = 28
+    """Index in the listing that was traced."""
+    DEPBAR_COUNT = 29
+    DEPBAR_BOARD = 30
+    """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
+    SOURCES = 31
+    """Six fields: registers by operand slot, -1 for none."""
+    READ_COUNT = 37
+    """Registers it reads that some tensor product writes."""
+    READS = 38
+    WRITE_COUNT = 54
+    """Registers a tensor product writes."""
+    WRITES = 55
+    WIDTH = 63
 
 
 class Job(IntEnum):
@@ -207,8 +213,9 @@ class Sm(IntEnum):
     ACCEPTS = 11
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
     PORT = 11 + ACCEPT_RING
-    """Cycles in which the data port of shared memory and L1 is taken."""
-    WIDTH = 11 + ACCEPT_RING + PORT_RING
+    """Cycles in which the data port of shared memory and L1 is taken: for each span its number, and a bit a
+    cycle."""
+    WIDTH = 11 + ACCEPT_RING + 2 * PORT_RING
 
 
 class Core(IntEnum):
@@ -251,7 +258,7 @@ class Warp(IntEnum):
     POSITION = 4
     """Record of its next instruction."""
     READY = 5
-    """When that may issue as far as time decides; FAR at a barrier and when there is no warp."""
+    """Where the state says when that may issue as far as time decides; FAR at a barrier and without a warp."""
     LAST_ISSUE = 6
     BORN = 7
     STALL_END = 8
