@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
+    from cuasmrl.gpu.timing import L2
     from cuasmrl.schedule import Scoreboards
 
 # Piped output is read by programs and in logs: no reason to fold it at 80 columns.
@@ -35,6 +36,16 @@ Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A size such as M=512; repeat for several.")
 ]
 
+L2Name = Annotated[
+    str | None,
+    typer.Option(
+        "--l2",
+        help="What the L2 cache of the virtual GPU holds at the start: cold (the default), nothing of the "
+        "kernel's data; warm, all of it.",
+        show_default=False,
+    ),
+]
+
 ScoreboardsName = Annotated[
     str | None,
     typer.Option(
@@ -43,6 +54,14 @@ ScoreboardsName = Annotated[
         show_default=False,
     ),
 ]
+
+
+def l2_named(name: str | None) -> L2:
+    from cuasmrl.gpu.timing import L2
+
+    if name not in (None, *L2):
+        raise CuasmrlError(f"--l2 is {' or '.join(L2)}, not {name!r}")
+    return L2(name or L2.COLD)
 
 
 def scoreboards_named(name: str | None) -> Scoreboards:

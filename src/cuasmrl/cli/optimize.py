@@ -12,10 +12,12 @@ from cuasmrl.cli.agents import complete
 from cuasmrl.cli.console import (
     ChosenKernel,
     Json,
+    L2Name,
     LaunchFile,
     ScoreboardsName,
     Settings,
     console,
+    l2_named,
     print_json,
     problems,
     scoreboards_named,
@@ -80,6 +82,7 @@ def optimize(
         int | None, typer.Option("--seed", help="Of the agent; 0 by default.", show_default=False)
     ] = None,
     scoreboards: ScoreboardsName = None,
+    l2: L2Name = None,
     min_gain: Annotated[
         float | None,
         typer.Option(
@@ -123,6 +126,7 @@ def optimize(
         "sizes": sizes_given(kernel_of, launch, settings), "launch": str(launch) if launch else None,
         "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed,
         "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
+        "l2": l2_named(l2) if l2 else None,
         "min_gain": None if min_gain is None else min_gain / 100, "min_faster": _share(min_faster),
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}

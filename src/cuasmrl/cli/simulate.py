@@ -11,9 +11,11 @@ import typer
 from cuasmrl.cli.console import (
     ChosenKernel,
     Json,
+    L2Name,
     LaunchFile,
     Settings,
     console,
+    l2_named,
     print_json,
     problems,
     progress,
@@ -56,6 +58,7 @@ def simulate(
     settings: Settings = None,
     launch: LaunchFile = None,
     kernel: ChosenKernel = None,
+    l2: L2Name = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Replays with other latency jitter.", min=1)] = 3,
     compare: Annotated[
         tuple[str, str] | None,
@@ -81,7 +84,15 @@ def simulate(
 
     sizes = sizes_given(kernel_of, launch, settings) or {}
     device = f"virtual:{chip}" if chip else None
-    request = Request(kernel_of, config, sizes, str(launch) if launch else None, kernel=kernel, device=device)
+    request = Request(
+        kernel_of,
+        config,
+        sizes,
+        str(launch) if launch else None,
+        kernel=kernel,
+        device=device,
+        l2=l2_named(l2),
+    )
     with progress("choosing a config", as_json) as advance:
         chosen = choose(request, advance)
     if not as_json:

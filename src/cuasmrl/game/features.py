@@ -29,7 +29,9 @@ _MEMORY = (
     (Space.GLOBAL, "reads"),
     (Space.GLOBAL, "writes"),
 )
-_REASONS = tuple(reason for reason in Reason if reason not in (Reason.ISSUED, Reason.NO_WARP))
+_BEYOND_L1 = (Reason.L2_SHARE, Reason.DRAM)
+"""Shown as long scoreboards, which they were before the model knew them apart: the columns are part of v1."""
+_REASONS = tuple(reason for reason in Reason if reason not in (Reason.ISSUED, Reason.NO_WARP, *_BEYOND_L1))
 _ANNOUNCED = (Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.COPY)
 """Waits that end when a scoreboard falls."""
 _DEEPEST = 4
@@ -99,7 +101,9 @@ class Features:
         dynamic[:, 9], dynamic[:, 10] = _anchor_distances(self.anchors[order])
         dynamic[:, 11] = _log(self._slack(number, order))
         dynamic[:, 12] = order == last
-        waits = profile.waits[here]
+        waits = profile.waits[here].copy()
+        waits[:, Reason.LONG_SCOREBOARD] += waits[:, _BEYOND_L1].sum(axis=1)
+        waits[:, _BEYOND_L1] = 0
         dynamic[:, 14] = np.sqrt((waits.sum(axis=1) + profile.executions[here]) / total)
         dynamic[:, 15] = np.sqrt(self._awaited(bits, order, waits[:, _ANNOUNCED].sum(axis=1)) / total)
         dynamic[:, 16:] = np.sqrt(waits[:, _REASONS] / total)

@@ -83,6 +83,8 @@ class Chip:
     max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     registers_per_sm: int = 65536
     max_registers_per_thread: int = 255
+    silicon: str | None = None
+    """The chip that has the same SMs and caches with other memory or clocks, and with it its timing data."""
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -133,7 +135,16 @@ class Chip:
 
 
 def _row(  # One line of the table below.
-    key: str, name: str, arch: int, sms: int, l2_mib: int, memory_gib: int, clock: int, memory: int, bus: int
+    key: str,
+    name: str,
+    arch: int,
+    sms: int,
+    l2_mib: int,
+    memory_gib: int,
+    clock: int,
+    memory: int,
+    bus: int,
+    silicon: str | None = None,
 ) -> Chip:
     limits = _CAPABILITIES[arch]
     return Chip(
@@ -151,6 +162,7 @@ def _row(  # One line of the table below.
         shared_per_sm=limits.shared_per_sm * _KIB,
         shared_per_block_optin=limits.shared_optin * _KIB,
         shared_reserved_per_block=limits.reserved * _KIB,
+        silicon=silicon,
     )
 
 
@@ -159,6 +171,7 @@ _TABLE = (
     #    key        name as the driver prints it   arch  SMs  L2   GiB  MHz  memory MHz  bus
     _row("t4",      "Tesla T4",                      75,  40,  4,   16, 1590,  5001,  256),
     _row("a100",    "NVIDIA A100-SXM4-40GB",         80, 108, 40,   40, 1410,  1215, 5120),
+    _row("a100-80gb", "NVIDIA A100-SXM4-80GB",       80, 108, 40,   80, 1410,  1593, 5120, "a100"),
     _row("a6000",   "NVIDIA RTX A6000",              86,  84,  6,   48, 1800,  8001,  384),
     _row("rtx3090", "NVIDIA GeForce RTX 3090",       86,  82,  6,   24, 1695,  9751,  384),
     _row("rtx4090", "NVIDIA GeForce RTX 4090",       89, 128, 72,   24, 2520, 10501,  384),

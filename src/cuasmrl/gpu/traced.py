@@ -14,7 +14,7 @@ from cuasmrl.gpu.chips import CHIPS, Chip, chip_of_arch
 from cuasmrl.gpu.emulator import Emulator, Trace
 from cuasmrl.gpu.launches import LaunchRecord
 from cuasmrl.gpu.launches.launch import Launch
-from cuasmrl.gpu.timing import Model, load_parameters, trace_share
+from cuasmrl.gpu.timing import L2, Model, load_parameters, trace_share
 from cuasmrl.schedule import Schedule, schedule_of
 
 
@@ -29,6 +29,8 @@ class TracedKernel:
     listing: Listing = field(repr=False)
     trace: Trace = field(repr=False)
     chip: Chip
+    l2: L2 = L2.COLD
+    """What L2 holds when the kernel starts."""
 
     @property
     def original(self) -> Schedule:
@@ -37,7 +39,7 @@ class TracedKernel:
 
     @cached_property
     def model(self) -> Model:
-        return Model(self.original, self.trace, self.chip)
+        return Model(self.original, self.trace, self.chip, l2=self.l2)
 
     def schedule_in(self, cubin: Cubin) -> Schedule:
         """The schedule that another cubin holds of this kernel."""
@@ -51,17 +53,28 @@ class TracedKernel:
 
 
 def trace_launch(
-    name: str, config: str, sizes: Mapping[str, int], cubin: Cubin, kernel: str, launch: Launch, chip: Chip
+    name: str,
+    config: str,
+    sizes: Mapping[str, int],
+    cubin: Cubin,
+    kernel: str,
+    launch: Launch,
+    chip: Chip,
+    l2: L2 = L2.COLD,
 ) -> TracedKernel:
     """Trace what one SM of the chip has to do of a launch; name, config and sizes are for reports."""
     load_parameters(chip.key)  # refuses a chip without timing data before any work is done
     emulator = Emulator(cubin, kernel, chip)
     trace = trace_share(launch, emulator)
-    return TracedKernel(name, config, sizes, cubin, emulator.listing, trace, chip)
+    return TracedKernel(name, config, sizes, cubin, emulator.listing, trace, chip, l2)
 
 
 def trace_cubin(
-    cubin: Cubin, record: LaunchRecord, kernel: str | None = None, chip: Chip | None = None
+    cubin: Cubin,
+    record: LaunchRecord,
+    kernel: str | None = None,
+    chip: Chip | None = None,
+    l2: L2 = L2.COLD,
 ) -> TracedKernel:
     """Trace a launch of a kernel of a cubin; without a chip, on the one that stands for its architecture."""
     chosen = cubin.kernel(kernel or record.kernel)
@@ -74,4 +87,4 @@ def trace_cubin(
         )
     launch = record.launch(chosen)
     sizes = {"blocks": launch.blocks, "threads": launch.threads}
-    return trace_launch(Path(cubin.source).name, chosen.name, sizes, cubin, chosen.name, launch, chip)
+    return trace_launch(Path(cubin.source).name, chosen.name, sizes, cubin, chosen.name, launch, chip, l2)

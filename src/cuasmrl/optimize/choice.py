@@ -14,7 +14,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.devices import VirtualTimer
 from cuasmrl.gpu.devices.virtual import PICKING_SEEDS
-from cuasmrl.gpu.timing import load_parameters
+from cuasmrl.gpu.timing import L2, load_parameters
 from cuasmrl.gpu.timing.uncertainty import measure
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Scoreboards
@@ -58,6 +58,7 @@ def choose_config(
     sizes: Sizes,
     advance: Callable[[int, int], None],
     trial: Trial | None = None,
+    l2: L2 = L2.COLD,
 ) -> tuple[TracedKernel, tuple[Candidate, ...]]:
     """Trace and time every config that the chip can run; the fastest, and what was found of each.
 
@@ -69,7 +70,7 @@ def choose_config(
     for done, config in enumerate(workload.configs):
         advance(done, len(workload.configs))
         try:
-            kernel = trace_workload(workload, config, chip, sizes)
+            kernel = trace_workload(workload, config, chip, sizes, l2)
             cycles = measure(kernel.model, kernel.original, _SEEDS).value
         except CuasmrlError as error:
             candidates[config.name] = Candidate(config.name, None, str(error))

@@ -197,6 +197,7 @@ def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
         budget=request.budget,
         seed=request.seed,
         scoreboards=request.scoreboards,
+        l2=request.l2,
         min_faster=request.min_faster,
         min_gain=request.min_gain,
         versions=versions(subject.compiler),

@@ -10,6 +10,7 @@ from typing import Any
 from cuasmrl.agents import AGENTS
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.timing import L2
 from cuasmrl.optimize.gate import Standard
 from cuasmrl.optimize.runs import RunConfig
 from cuasmrl.schedule import Scoreboards
@@ -44,6 +45,8 @@ class Request:
     seed: int = 0
     scoreboards: Scoreboards = Scoreboards.KEPT
     """Whether moves keep the compiler's scoreboards."""
+    l2: L2 = L2.COLD
+    """What L2 holds when the kernel starts, on the virtual GPU."""
     min_faster: float = Standard.min_faster
     min_gain: float = Standard.min_gain
     """What a modelled gain has to reach, see `gate.Standard`."""
@@ -96,6 +99,7 @@ class Request:
             "budget": run.budget,
             "seed": run.seed,
             "scoreboards": Scoreboards(run.scoreboards),
+            "l2": L2(run.l2),
             "min_faster": run.min_faster,
             "min_gain": run.min_gain,
         }

@@ -65,17 +65,21 @@ def choose(request: Request, advance: Callable[[int, int], None]) -> Chosen:
         assert request.launch is not None
         cubin, record = Cubin.load(request.source), launches.load(request.launch)
         device = request.device or f"virtual:{chip_of_arch(cubin.arch).key}"
-        return Chosen(trace_cubin(cubin, record, request.kernel, chip_of_device(device)), device, record)
+        return Chosen(
+            trace_cubin(cubin, record, request.kernel, chip_of_device(device), request.l2), device, record
+        )
     workload = workloads.get(request.source)
     sizes = {**workload.sizes, **request.sizes}
     device = request.device or _DEFAULT_DEVICE
     chip = chip_of_device(device)
     if request.config is not None:
-        return Chosen(trace_workload(workload, workload.config(request.config), chip, sizes), device)
+        return Chosen(
+            trace_workload(workload, workload.config(request.config), chip, sizes, request.l2), device
+        )
     trial = None
     if request.trial:
         trial = Trial(AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards)
-    kernel, candidates = choose_config(workload, chip, sizes, advance, trial)
+    kernel, candidates = choose_config(workload, chip, sizes, advance, trial, request.l2)
     return Chosen(kernel, device, candidates=candidates)
 
 

@@ -11,6 +11,7 @@ from cuasmrl.binary.sass import disassemble_kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.launches import LaunchRecord, describe
+from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.traced import TracedKernel, trace_launch
 from cuasmrl.schedule import schedule_of
 from cuasmrl.workloads.corpus import CorpusEntry
@@ -19,14 +20,14 @@ from cuasmrl.workloads.registry import get
 
 
 def trace_workload(
-    workload: Workload, config: Config, chip: Chip, sizes: Sizes | None = None
+    workload: Workload, config: Config, chip: Chip, sizes: Sizes | None = None, l2: L2 = L2.COLD
 ) -> TracedKernel:
     """Build a workload for a chip and trace what one SM has to do of it."""
     built = workload.build(config, chip.arch, sizes)
     cubin = Cubin.parse(built.cubin, f"{workload.name} {config.name}")
     launch = workload.launch(built, workload.inputs(sizes), sizes)
     return trace_launch(
-        workload.name, config.name, sizes or workload.sizes, cubin, built.kernel, launch, chip
+        workload.name, config.name, sizes or workload.sizes, cubin, built.kernel, launch, chip, l2
     )
 
 

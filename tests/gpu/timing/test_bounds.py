@@ -93,9 +93,10 @@ def test_data_that_nobody_else_touches_comes_from_l2() -> None:
     model = kernel.model
     found = by_name(model)
     per_block = 3 * 256 * 2
-    sector = model.machine.share.full.l2_sector / PARTS
+    rates = model.machine.share
+    sector = min(rates.full.l2_sector, rates.tail.l2_sector) / PARTS
     assert found["L2 bandwidth"].busy >= per_block / 32 * sector * len(kernel.trace.blocks)
-    slow = model.with_parameters(model.parameters.with_values({"l2_latency": 500}))
+    slow = model.with_parameters(model.parameters.with_values({"l2_latency": 500, "l2_far_latency": 500}))
     more = by_name(slow)["dependences of a warp"].cycles - found["dependences of a warp"].cycles
     waves = -(-model.blocks // model.resident)
     assert more >= waves * (500 - model.machine.l2_latency)
@@ -105,7 +106,7 @@ def test_bounds_do_not_depend_on_the_schedule_that_a_model_was_made_with() -> No
     kernel = traced("softmax")
     board = Board(kernel.listing)
     shuffle(board, random.Random(1), 200)
-    assert bounds_of(Model(board.schedule(), kernel.trace, "a100")) == bounds_of(kernel.model)
+    assert bounds_of(Model(board.schedule(), kernel.trace, "a100", l2=kernel.l2)) == bounds_of(kernel.model)
 
 
 def shuffle(board: Board, rng: random.Random, tries: int) -> None:
@@ -148,12 +149,12 @@ def check(model: Model, rng: random.Random, schedules: int, members: int) -> flo
 
 
 SAMPLE = [
-    ("gemm_leaky_relu", "a100", {"M": 128, "N": 128, "K": 256}, 0.4),
+    ("gemm_leaky_relu", "a100", {"M": 128, "N": 128, "K": 256}, 0.35),
     ("gemm_leaky_relu", "a6000", {"M": 128, "N": 128, "K": 256}, 0.6),
     ("softmax", "a100", {"M": 648, "N": 256}, 0.4),
     ("rmsnorm", "h100", {"B": 1, "H": 32, "S": 512, "D": 64}, 0.6),
     ("transpose", "a6000", None, 0.8),
-    ("histogram", "a100", None, 0.5),
+    ("histogram", "a100", None, 0.45),
     ("vector_add", "rtx4090", None, 0.5),
 ]
 

@@ -124,7 +124,9 @@ def _causes(schedule: Schedule, result: Result) -> dict[tuple[int, int], int]:
 
 
 def _merged(reason: int) -> int:
-    return Reason.SHORT_SCOREBOARD if reason == Reason.LONG_SCOREBOARD else reason
+    """All waits for a scoreboard are one: the log does not say what held up its result."""
+    far = (Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM)
+    return Reason.SHORT_SCOREBOARD if reason in far else reason
 
 
 def _positions(schedule: Schedule) -> dict[int, int]:

@@ -19,6 +19,8 @@ REASON_COLOURS = {
     Reason.SHORT_SCOREBOARD: ("#e69f00", "#f0a81c"),
     Reason.LONG_SCOREBOARD: ("#c54c00", "#e23c14"),
     Reason.COPY: ("#ffe100", "#f1f986"),
+    Reason.L2_SHARE: ("#8c2f00", "#b3573c"),
+    Reason.DRAM: ("#7d0a0a", "#ff8a5c"),
     Reason.BARRIER: ("#1f45b5", "#4a80fa"),
     Reason.TENSOR_RESULT: ("#c65bbb", "#ee6fd0"),
     Reason.CONSTANT: ("#483f0a", "#769f41"),

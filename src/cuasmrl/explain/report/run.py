@@ -12,6 +12,7 @@ from cuasmrl.explain.report.loop import ConfirmedGain, HotLoop, hot_loop
 from cuasmrl.explain.report.svg import draw
 from cuasmrl.gpu import launches
 from cuasmrl.gpu.chips import Chip, chip, chip_of_arch
+from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.traced import TracedKernel, trace_cubin
 from cuasmrl.optimize.runs import RunDirectory
 from cuasmrl.workloads.tracing import trace_workload
@@ -38,12 +39,12 @@ def kernel_of_run(run: RunDirectory) -> TracedKernel:
     """What the run is about, traced again; refused if its source is compiled to other code here."""
     config, original = run.config, run.original()
     target = _chip(config.device, original.arch)
-    source = config.source
+    source, l2 = config.source, L2(config.l2)
     if "workload" not in source:
         named = Cubin.parse(original.data, str(source["cubin"]))
-        return trace_cubin(named, launches.load(run.path / "launch.json"), config.kernel, target)
+        return trace_cubin(named, launches.load(run.path / "launch.json"), config.kernel, target, l2)
     workload = workloads.get(source["workload"])
-    kernel = trace_workload(workload, workload.config(source["config"]), target, dict(source["sizes"]))
+    kernel = trace_workload(workload, workload.config(source["config"]), target, dict(source["sizes"]), l2)
     if hashlib.sha256(kernel.cubin.data).hexdigest() != config.cubin:
         raise CuasmrlError(
             f"{run.path}: {workload.name} {kernel.config} is compiled to other code here than in the run; "

@@ -85,7 +85,7 @@ class VirtualTimer:
         iterations = self._iterations or enough_iterations(
             kernel.trace, lengths, _LOOPS, _LEAST_ITERATIONS, _MOST_ITERATIONS
         )
-        return Model(kernel.original, excerpt(kernel.trace, iterations), kernel.chip)
+        return Model(kernel.original, excerpt(kernel.trace, iterations), kernel.chip, l2=kernel.l2)
 
     def time(self, schedule: Schedule) -> float:
         return mean(result.cycles for result in self._replays(schedule))

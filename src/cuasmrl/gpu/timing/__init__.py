@@ -2,6 +2,7 @@
 
 from cuasmrl.gpu.timing.bounds import Bound, bounds_of
 from cuasmrl.gpu.timing.counterfactuals import Counterfactual, counterfactuals_of
+from cuasmrl.gpu.timing.memory_system import L2, Traffic
 from cuasmrl.gpu.timing.model import Model, Occupancy, Result, occupancy
 from cuasmrl.gpu.timing.parameters import Certainty, Parameters, load_parameters
 from cuasmrl.gpu.timing.records import REASON_NAMES, Reason, Unit
@@ -10,8 +11,7 @@ from cuasmrl.gpu.timing.share import trace_share, traced_blocks
 from cuasmrl.gpu.timing.slack import Readers, Slack, readers_of, slack_of
 
 __all__ = [
-    "REASON_NAMES", "Bound", "Certainty", "Counterfactual", "Finding", "Model", "Occupancy",
-    "Parameters", "Readers", "Reason", "Result", "Slack", "Unit", "bounds_of", "counterfactuals_of",
-    "hazards_of", "load_parameters", "occupancy", "readers_of", "sanitize", "slack_of",
-    "trace_share", "traced_blocks",
+    "L2", "REASON_NAMES", "Bound", "Certainty", "Counterfactual", "Finding", "Model", "Occupancy", "Parameters",
+    "Readers", "Reason", "Result", "Slack", "Traffic", "Unit", "bounds_of", "counterfactuals_of", "hazards_of",
+    "load_parameters", "occupancy", "readers_of", "sanitize", "slack_of", "trace_share", "traced_blocks",
 ]  # fmt: skip

@@ -178,17 +178,24 @@ def _port(share: _Share, demand: Demand, name: str) -> Bound:
 
 def _beyond_l1(model: Model, share: _Share) -> list[Bound]:
     """L2 and DRAM: what is awaited, and what has to be through before the kernel ends."""
-    rates = model.machine.share
-    use = Use.BEHIND_QUEUE + Demand.L2
+    rates, tail_block = model.machine.share, model.machine.share.tail_block
+
+    def total(use: int, ease: float) -> int:
+        """Parts of a cycle in all; in the tail a sector costs less."""
+        by_block = share.taken[:, :, use, Taken.TOTAL].sum(axis=1)
+        return int(by_block[:tail_block].sum() + ease * by_block[tail_block:].sum())
+
+    use, ease = Use.BEHIND_QUEUE + Demand.L2, rates.tail.l2_sector / rates.full.l2_sector
     sector = min(rates.full.l2_sector, rates.tail.l2_sector)
-    all_parts = share.total(use) + share.touched * sector
-    awaited = share.total(use, Taken.AWAITED) + share.ended(use) + share.fetched * sector
+    taken = total(use, ease) + share.touched * sector
+    awaited = (
+        int(min(1, ease) * (share.total(use, Taken.AWAITED) + share.ended(use))) + share.fetched * sector
+    )
     largest = max(share.largest(use), MOST_SECTORS * sector)
     latency = int(share.taken[:, :, use, Taken.LATENCY].min())
-    last = -(-largest // PARTS) - latency
-    behind = share.behind(use, awaited // PARTS, last) if latency < FAR else 0
-    through = share.first(use) + all_parts // PARTS if all_parts else 0
-    found = [Bound("L2 bandwidth", all_parts / PARTS, max(behind, through))]
+    behind = share.behind(use, awaited // PARTS, -(-largest // PARTS) - latency) if latency < FAR else 0
+    through = share.first(use) + taken // PARTS if taken else 0
+    found = [Bound("L2 bandwidth", taken / PARTS, max(behind, through))]
     use = Use.BEHIND_QUEUE + Demand.DRAM
-    moved = share.total(use)
+    moved = total(use, rates.tail.dram_read / rates.full.dram_read if rates.full.dram_read else ease)
     return [*found, Bound("DRAM bandwidth", moved / PARTS, share.first(use) + moved // PARTS if moved else 0)]

@@ -27,10 +27,10 @@ class Demand(IntEnum):
     """The way back to a sub-core."""
     TAGS = 2
     L2 = 3
-    """By copies and stores, in parts of a cycle. What loads take depends on L1, hence on the order of all
-    warps."""
+    """By copies and stores, in parts of a cycle while all SMs are busy. What loads take depends on L1, hence on
+    the order of all warps."""
     DRAM = 4
-    """In parts of a cycle."""
+    """In the same parts."""
 
 
 BEHIND = len(Demand)
@@ -125,13 +125,9 @@ def demand_of(rows: Int, work: Int, machine: Machine, sectors: Int, place: int, 
     amounts[Demand.TAGS] = tag_turns(work, machine, access) // SIXTEENTH
     # What a copy writes comes behind loads that were issued later, so nobody has to wait for it.
     amounts[Demand.SHARED] = data_turns(rows.reshape(-1), work, machine, i * Row.WIDTH, access)
-    full, tail = machine.share.full, machine.share.tail
-    if load:
-        amounts[Demand.DRAM] = work[access + Access.FRESH] * min(full.dram_read, tail.dram_read)
-    else:
-        amounts[Demand.DRAM] = work[access + Access.FRESH] * min(full.dram_written, tail.dram_written)
+    rates = machine.share.full
+    amounts[Demand.DRAM] = work[access + Access.FRESH] * (rates.dram_read if load else rates.dram_written)
     if is_cached_load(rows, i):
         return brings_its_own(work, sectors, access)
-    sectors_taken = work[access + Access.SECTORS]
-    amounts[Demand.L2] = sectors_taken * min(full.l2_sector, tail.l2_sector)
-    return 1 if load and sectors_taken else 0
+    amounts[Demand.L2] = work[access + Access.SECTORS] * rates.l2_sector
+    return 1 if load and work[access + Access.SECTORS] else 0

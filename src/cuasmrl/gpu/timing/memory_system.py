@@ -66,10 +66,15 @@ class Share(NamedTuple):
     """Of those of them that L2 holds: how many lie in the far partition."""
 
 
+def fits(footprint: Footprint, chip: Chip) -> bool:
+    """Can L2 hold all that a launch touches?"""
+    return footprint.grid <= chip.l2_bytes
+
+
 def traffic_of(footprint: Footprint, blocks: int, chip: Chip, parameters: Parameters, l2: L2) -> Traffic:
     """Every byte once if L2 is cold, and again what is touched in a later wave when L2 no longer has it."""
     if l2 is L2.WARM:
-        if footprint.grid > chip.l2_bytes:
+        if not fits(footprint, chip):
             raise CuasmrlError(
                 f"the kernel touches {footprint.grid / 1e6:.0f} MB, and the L2 cache of {chip.name} has "
                 f"{chip.l2_bytes / 1e6:.0f} MB, so it cannot be warm; choose --l2 cold"

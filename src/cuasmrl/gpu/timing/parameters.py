@@ -12,6 +12,7 @@ from importlib import resources
 from io import StringIO
 
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import CHIPS
 
 SWITCH = "switch"
 CHOICE = "choice"
@@ -94,7 +95,8 @@ class Parameters(Mapping[str, float]):
 
 @lru_cache
 def load_parameters(chip: str) -> Parameters:
-    """The data file of a chip, by its short name."""
+    """The data file of a chip, by its short name; chips of the same silicon share one."""
+    chip = (CHIPS[chip].silicon if chip in CHIPS else None) or chip
     file = resources.files("cuasmrl.gpu.timing") / "chips" / f"{chip}.csv"
     if not file.is_file():
         known = sorted(

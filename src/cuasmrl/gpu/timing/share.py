@@ -43,3 +43,11 @@ def with_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Trace:
     sample = emulator.trace(launch, blocks=sorted({*in_wave, *in_grid}))
     footprint = footprint_of(sample, emulator.listing, in_wave, in_grid, wave)
     return replace(trace, header=replace(trace.header, footprint=footprint))
+
+
+def with_whole_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Trace:
+    """A trace of all blocks with what they touch, exactly."""
+    wave = emulator.chip.sm_count * resident_blocks(launch, emulator)
+    in_wave, _ = sampled_blocks(launch.blocks, wave, wave)
+    footprint = footprint_of(trace, emulator.listing, in_wave, range(launch.blocks), wave)
+    return replace(trace, header=replace(trace.header, footprint=footprint))

@@ -13,7 +13,8 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.emulator import Emulator, Run
 from cuasmrl.gpu.launches.launch import Launch
-from cuasmrl.gpu.timing import Model, load_parameters, trace_share, traced_blocks
+from cuasmrl.gpu.timing import L2, Model, load_parameters, trace_share, traced_blocks
+from cuasmrl.gpu.timing.share import with_whole_footprint
 from cuasmrl.gpu.timing.uncertainty import measure
 from cuasmrl.schedule import Schedule
 
@@ -51,9 +52,10 @@ class ModelledKernel:
             # Blocks that wait for those of other SMs end only together with them. And if the launch is at
             # fault, the error has to be the one that running it gives.
             with _as_before(launch):
-                trace = emulator.trace(launch)
+                trace = with_whole_footprint(emulator.trace(launch), launch, emulator)
         schedule = Schedule.original(emulator.listing)
-        return measure(Model(schedule, trace, emulator.chip), schedule, SEEDS).value
+        # As Triton's benchmark functions measure: they clean the cache before each run.
+        return measure(Model(schedule, trace, emulator.chip, l2=L2.COLD), schedule, SEEDS).value
 
 
 def _has_model(chip: Chip) -> bool:

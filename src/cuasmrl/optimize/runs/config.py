@@ -26,6 +26,7 @@ _DECISIVE = {
     "budget": "budget",
     "seed": "seed",
     "scoreboards": "scoreboards",
+    "l2": "the L2 cache",
 }
 """What must not change while a run goes on; where the input lies on disk may."""
 
@@ -48,6 +49,8 @@ class RunConfig:
     versions: Mapping[str, str]
     scoreboards: str = "kept"
     """Whether moves keep the compiler's: `kept`, or `reassigned`."""
+    l2: str = "warm"
+    """What the virtual GPU's L2 cache holds when the kernel starts: `warm`, as in older runs, or `cold`."""
     min_faster: float = 14 / 16
     min_gain: float = 0.005
     """What a modelled gain has to reach; may be asked for anew when a run goes on."""
