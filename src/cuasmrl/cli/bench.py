@@ -68,6 +68,46 @@ def timing(as_json: Json = False) -> None:
 
 
 @app.command()
+def kernels(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", help="Figures whose id, group, series or kernel begins so; repeat for several."
+        ),
+    ] = None,
+    chip: Annotated[
+        list[str] | None, typer.Option("--chip", help="Of this chip; repeat for several.")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="Rows go to this file; those in it are not run again.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Whole kernels: modelled time beside public figures.
+
+    With the geometric mean of the deviation, the worst row and the rank correlation, by group and series.
+    """
+    from cuasmrl.bench.kernels.comparison import compare
+    from cuasmrl.bench.kernels.figures import chosen
+    from cuasmrl.bench.kernels.summary import summary
+    from cuasmrl.bench.kernels.table import kernels_table, summary_table
+
+    wanted = chosen(only or (), chip or ())
+    with progress("running kernels", as_json) as advance:
+        rows = compare(wanted, advance, keep)
+    summaries = summary(rows)
+    if as_json:
+        print_json({
+            "rows": [row.as_dict() for row in rows],
+            "summaries": [one.as_dict() for one in summaries],
+        })  # fmt: skip
+        return
+    console.print(kernels_table(rows))
+    console.print()
+    console.print(summary_table(summaries))
+
+
+@app.command()
 def latencies(
     code: Annotated[
         Path | None,
