@@ -71,9 +71,7 @@ def timing(as_json: Json = False) -> None:
 def kernels(
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only", help="Figures whose id, group, series or kernel begins so; repeat for several."
-        ),
+        typer.Option("--only", help="An id, or how a group, series or kernel begins; repeat for several."),
     ] = None,
     chip: Annotated[
         list[str] | None, typer.Option("--chip", help="Of this chip; repeat for several.")

@@ -10,7 +10,7 @@
 | kernel, config, sizes | what is run; configs with a bar between them are those that a tuner chose from |
 | l2, clocked | the condition, see `launch_time.Condition` |
 | value, unit | as published: GB/s, TFLOP/s or us |
-| certainty | high: kernel, config, clock and card are stated. medium: one is inferred. low: several, or read off a plot |
+| certainty | high: kernel, config, clock and card are stated; medium: one is inferred; low: more, or a plot |
 | source, note | where it stands; what was inferred, and from what |
 """
 
@@ -123,7 +123,7 @@ def _figure(row: dict[str, str]) -> Figure:
 
 
 def chosen(only: Iterable[str], chips: Iterable[str]) -> list[Figure]:
-    """Figures whose id, group, series or kernel begins with one of these words, on these chips."""
+    """Figures with one of these ids, or whose group, series or kernel begins so, on these chips."""
     words, wanted = tuple(only), set(chips)
     unknown = wanted - {figure.chip for figure in figures()}
     if unknown:
@@ -135,7 +135,7 @@ def chosen(only: Iterable[str], chips: Iterable[str]) -> list[Figure]:
         figure
         for figure in figures()
         if (not wanted or figure.chip in wanted)
-        and (not words or any(name.startswith(words) for name in _names(figure)))
+        and (not words or figure.id in words or any(name.startswith(words) for name in _names(figure)))
     ]
     if not found:
         raise CuasmrlError(f"No figure is called {', '.join(words)}; see docs/whole-kernels.md.")
@@ -143,4 +143,4 @@ def chosen(only: Iterable[str], chips: Iterable[str]) -> list[Figure]:
 
 
 def _names(figure: Figure) -> tuple[str, ...]:
-    return figure.id, figure.group, figure.series, figure.kernel
+    return figure.group, figure.series, figure.kernel

@@ -24,7 +24,7 @@ class Condition:
     """How a published figure was measured, as far as it changes the time."""
 
     l2: str
-    """`warm`: the same buffers were used just before. `cold`: L2 was flushed, or other buffers came between."""
+    """`warm`: the same buffers were used just before. `cold`: L2 was flushed, or others came between."""
     clock: str
     """What the time is of. `device`: from the first instruction to the last, as profilers report it. `graph`:
     one of many kernels in a graph. `queue`: one of many launches back to back. `events`: between two events

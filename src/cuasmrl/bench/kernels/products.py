@@ -117,8 +117,8 @@ class _Tensor:
 
     @property
     def constants(self) -> dict[str, Constant]:
-        names = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "WARPS_M", "WARPS_N", "FRAGMENTS", "LAYOUT", "ASYNC", "STAGES",
-                 "LATE", "GROUP", "OUT")  # fmt: skip
+        names = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "WARPS_M", "WARPS_N", "FRAGMENTS", "LAYOUT", "ASYNC",
+                 "STAGES", "LATE", "GROUP", "OUT")  # fmt: skip
         chosen = (*self.block, *self.warps, self.fragments, self.layout, self.asynchronous, self.stages,
                   self.late, self.group, self.out)  # fmt: skip
         return dict(zip(names, chosen, strict=True))

@@ -48,7 +48,7 @@ def stream(operation: str, threads: int, two_resident_on: int | None = None) -> 
         parameters=parameters("out: *fp64, a: *fp64, b: *fp64, c: *fp64, n: i64"),
         configs=(
             Config(
-                f"{operation}_b{threads}",
+                f"{operation}_b{threads}" + ("_r2" if shared else ""),
                 {"OPERATION": OPERATIONS.index(operation)},
                 block=(threads, 1, 1),
                 shared_bytes=shared,

@@ -1,4 +1,4 @@
-"""What a figure is about: a workload in one config and size, with the bytes and operations it cannot avoid."""
+"""What a figure is about: a workload in one config and size, and the bytes and operations it needs."""
 
 from __future__ import annotations
 
