@@ -128,9 +128,7 @@ def chosen(only: Iterable[str], chips: Iterable[str]) -> list[Figure]:
     unknown = wanted - {figure.chip for figure in figures()}
     if unknown:
         known = ", ".join(sorted({figure.chip for figure in figures()}))
-        raise CuasmrlError(
-            f"There are no figures of {', '.join(sorted(unknown))}; there are some of {known}."
-        )
+        raise CuasmrlError(f"There are no figures of {', '.join(sorted(unknown))}; choose one of {known}.")
     found = [
         figure
         for figure in figures()
