@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuasmrl.workloads.bounds import EPS32, real
+from cuasmrl.workloads.bounds import real
 from cuasmrl.workloads.definitions.common import ceil_div, kernel_file, parameters
 from cuasmrl.workloads.definitions.elementwise import VECTOR_ADD
 from cuasmrl.workloads.definitions.normalisation import SOFTMAX, softmax_expect
@@ -132,16 +132,17 @@ def repeated_sum(dtype: str, block: int, warps: int, times: int) -> Workload:
     kind = DTYPES[dtype]
 
     def buffers(sizes: Sizes, rng: np.random.Generator) -> dict[str, Array]:
-        shape = (sizes["n"],)
-        # Sums of sums grow with each turn: only small whole numbers that cancel stay exact.
-        y = np.tile(np.array([1, -1], kind), sizes["n"] // 2)
-        return {"x_ptr": np.ones(shape, kind), "y_ptr": y, "out_ptr": np.zeros(shape, kind)}
+        x, y = np.zeros(sizes["n"], kind), np.zeros(sizes["n"], kind)
+        # Every turn multiplies the sum by the size of the block: it begins with 1.
+        x[::block] = 1
+        y[::2], y[1::2] = 1, -1
+        return {"x_ptr": x, "y_ptr": y, "out_ptr": np.zeros(sizes["n"], kind)}
 
     def expect(inputs: Inputs, sizes: Sizes) -> Mapping[str, Expected]:
         x, y = (real(inputs[name]).reshape(-1, block) for name in ("x_ptr", "y_ptr"))
         for _ in range(times):
             x = x.sum(axis=1, keepdims=True) + y
-        return {"out_ptr": Expected(x.reshape(-1), EPS32, "small whole numbers")}
+        return {"out_ptr": Expected(x.reshape(-1), 0.0, "whole numbers that the type has")}
 
     return Workload(
         name="repeated_sum",
