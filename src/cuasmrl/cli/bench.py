@@ -79,6 +79,7 @@ def kernels(
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Rows go to this file; those in it are not run again.")
     ] = None,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a page.")] = False,
     as_json: Json = False,
 ) -> None:
     """Whole kernels: modelled time beside public figures.
@@ -88,10 +89,15 @@ def kernels(
     from cuasmrl.bench.kernels.comparison import compare
     from cuasmrl.bench.kernels.figures import chosen
     from cuasmrl.bench.kernels.summary import summary
-    from cuasmrl.bench.kernels.table import kernels_table, summary_table
+    from cuasmrl.bench.kernels.table import (
+        kernels_markdown,
+        kernels_table,
+        summary_markdown,
+        summary_table,
+    )
 
     wanted = chosen(only or (), chip or ())
-    with progress("running kernels", as_json) as advance:
+    with progress("running kernels", as_json or as_markdown) as advance:
         rows = compare(wanted, advance, keep)
     summaries = summary(rows)
     if as_json:
@@ -99,6 +105,9 @@ def kernels(
             "rows": [row.as_dict() for row in rows],
             "summaries": [one.as_dict() for one in summaries],
         })  # fmt: skip
+        return
+    if as_markdown:
+        typer.echo(f"{summary_markdown(summaries)}\n\n{kernels_markdown(rows)}")
         return
     console.print(kernels_table(rows))
     console.print()

@@ -22,14 +22,18 @@ def kernels_table(rows: Sequence[Comparison]) -> Table:
         kernel = f"{row.kernel} {row.config}"
         sizes = " ".join(f"{name}={size}" for name, size in row.sizes.items())
         if row.modelled is None or row.ratio is None:
-            table.add_row(row.id, row.chip, row.kernel, sizes, f"{row.published:,.5g}", "-", row.unit,
+            table.add_row(row.id, row.chip, row.kernel, sizes, _amount(row.published), "-", row.unit,
                           row.left_out, "", "", row.certainty)  # fmt: skip
             continue
         table.add_row(
-            row.id, row.chip, kernel, sizes, f"{row.published:,.5g}", f"{row.modelled:,.5g}", row.unit,
+            row.id, row.chip, kernel, sizes, _amount(row.published), _amount(row.modelled), row.unit,
             f"{row.ratio:.2f}", _span(row), _traffic(row), row.certainty,
         )  # fmt: skip
     return table
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _span(row: Comparison) -> str:
@@ -57,3 +61,35 @@ def summary_table(summaries: Sequence[Summary]) -> Table:
             f"{one.worst_ratio:.2f}", "-" if one.spearman is None else f"{one.spearman:.2f}",
         )  # fmt: skip
     return table
+
+
+def kernels_markdown(rows: Sequence[Comparison]) -> str:
+    """The lines of `kernels_table` as a page has them."""
+    lines = [
+        "| id | chip | kernel | sizes | published | modelled | time ratio | certainty |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        sizes = " ".join(f"{name}={size:,}" for name, size in row.sizes.items())
+        ratio = row.left_out if row.ratio is None else f"{row.ratio:.2f}"
+        modelled = "-" if row.modelled is None else _amount(row.modelled)
+        config = row.config.replace("|", "or")
+        published = f"{_amount(row.published)} {row.unit}"
+        cells = (row.id, row.chip, f"{row.kernel} {config}", sizes, published, modelled, ratio, row.certainty)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def summary_markdown(summaries: Sequence[Summary]) -> str:
+    """The lines of `summary_table` as a page has them."""
+    lines = [
+        "| rows of | rows | deviation | bias | worst, its ratio | Spearman |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for one in summaries:
+        rank = "-" if one.spearman is None else f"{one.spearman:.2f}"
+        lines.append(
+            f"| {one.name} | {one.rows} | {one.deviation:.2f} | {one.bias:.2f} "
+            f"| {one.worst} {one.worst_ratio:.2f} | {rank} |"
+        )
+    return "\n".join(lines)

@@ -83,63 +83,60 @@ extern "C" __global__ void __launch_bounds__(256)
 #else
 
 #define PIECES (BLOCK_K / 8)
-#define ROW (BLOCK_K + (LAYOUT == 1 ? 8 : 0))
+#define ROW (2 * (BLOCK_K + (LAYOUT == 1 ? 8 : 0)))
 #define STAGE ((BLOCK_M + BLOCK_N) * ROW)
+#define STEP (THREADS / PIECES)
 
-__device__ int place(int row, int piece) {
-    // Eight rows at one depth must lie in different banks: rows of 128 bytes each in turn, shorter ones in pairs.
+typedef unsigned int u32;
+
+// Where 16 bytes of a row lie, in bytes. Eight rows at one depth must be in different banks: rows of 128 bytes
+// each in turn, shorter ones in pairs. Eight rows further down everything is the same again.
+__device__ u32 place(int row, int piece) {
     if (LAYOUT == 2)
         piece ^= row / (8 / PIECES) % PIECES;
-    return row * ROW + piece * 8;
+    return row * ROW + piece * 16;
 }
 
-__device__ void copy(half *tile, const half *from, int rows, int k) {
-    for (int e = threadIdx.x; e < rows * PIECES; e += THREADS) {
-        int row = e / PIECES, piece = e % PIECES;
-        half *to = tile + place(row, piece);
-        const half *source = from + row * k + piece * 8;
+// The same row two pieces (one product) deeper, `d` times.
+__device__ u32 deeper(u32 at, int d) { return LAYOUT == 2 ? at ^ 32 * d : at + 32 * d; }
+
+__device__ void copy(u32 to, const half *from, int rows, int k) {
+#pragma unroll
+    for (int row = 0; row < rows; row += STEP) {
+        const half *source = from + row * k;
         if (ASYNC)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(source));
-        else
-            *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<const uint4 *>(source);
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + row * ROW), "l"(source));
+        else {
+            uint4 v = *reinterpret_cast<const uint4 *>(source);
+            asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to + row * ROW), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+        }
     }
 }
 
-__device__ void load_left(unsigned *left, const half *tile, int row, int depth) {
-    int lane = threadIdx.x % 32;
-    unsigned at = (unsigned)__cvta_generic_to_shared(tile + place(row + lane % 16, depth / 8 + lane / 16));
+__device__ void load_four(u32 *to, u32 at) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(left[0]), "=r"(left[1]), "=r"(left[2]), "=r"(left[3]) : "r"(at));
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at));
 }
 
-__device__ void load_right(unsigned *right, const half *tile, int column, int depth) {
-    int lane = threadIdx.x % 16;
-    unsigned at = (unsigned)__cvta_generic_to_shared(tile + place(column + lane % 8, depth / 8 + lane / 8));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(right[0]), "=r"(right[1]) : "r"(at));
-}
-
-__device__ void load_right_pair(unsigned *right, const half *tile, int column, int depth) {
-    int lane = threadIdx.x % 32;
-    unsigned at = (unsigned)__cvta_generic_to_shared(tile + place(column + lane % 8 + lane / 16 * 8, depth / 8 + lane / 8 % 2));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(right[0]), "=r"(right[1]), "=r"(right[2]), "=r"(right[3]) : "r"(at));
+__device__ void load_two(u32 *to, u32 at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "r"(at));
 }
 
 #if FRAGMENTS == 3
 
 struct Fragments {
-    unsigned left[BLOCK_K / 16][PRODUCTS_M][4], right[BLOCK_K / 16][PRODUCTS_N][2];
+    u32 left[BLOCK_K / 16][PRODUCTS_M][4], right[BLOCK_K / 16][PRODUCTS_N][2];
 };
 
-__device__ void load(Fragments &from, const half *a_tile, const half *b_tile, int row, int column) {
+__device__ void load(Fragments &to, u32 left_at, u32 right_at) {
 #pragma unroll
     for (int d = 0; d < BLOCK_K / 16; d++) {
 #pragma unroll
         for (int p = 0; p < PRODUCTS_M; p++)
-            load_left(from.left[d][p], a_tile, row + 16 * p, 16 * d);
+            load_four(to.left[d][p], deeper(left_at, d) + 16 * p * ROW);
 #pragma unroll
         for (int q = 0; q < PRODUCTS_N; q += 2)
-            load_right_pair(from.right[d][q], b_tile, column + 8 * q, 16 * d);
+            load_four(to.right[d][q], deeper(right_at, d) + 8 * q * ROW);
     }
 }
 
@@ -155,54 +152,44 @@ __device__ void multiply_all(float sum[PRODUCTS_M][PRODUCTS_N][4], const Fragmen
 
 #endif
 
-__device__ void products(float sum[PRODUCTS_M][PRODUCTS_N][4], const half *a_tile, const half *b_tile, int row, int column) {
+__device__ void products(float sum[PRODUCTS_M][PRODUCTS_N][4], u32 left_at, u32 right_at) {
 #if FRAGMENTS == 3
     Fragments loaded;
-    load(loaded, a_tile, b_tile, row, column);
+    load(loaded, left_at, right_at);
     multiply_all(sum, loaded);
 #elif FRAGMENTS == 2
-    unsigned left[4], right[PRODUCTS_N][2];
+    u32 left[4], right[PRODUCTS_N][2];
 #pragma unroll
-    for (int d = 0; d < BLOCK_K; d += 16) {
+    for (int d = 0; d < BLOCK_K / 16; d++) {
 #pragma unroll
         for (int q = 0; q < PRODUCTS_N; q++)
-            load_right(right[q], b_tile, column + 8 * q, d);
+            load_two(right[q], deeper(right_at, d) + 8 * q * ROW);
 #pragma unroll
         for (int p = 0; p < PRODUCTS_M; p++) {
-            load_left(left, a_tile, row + 16 * p, d);
+            load_four(left, deeper(left_at, d) + 16 * p * ROW);
 #pragma unroll
             for (int q = 0; q < PRODUCTS_N; q++)
                 multiply(sum[p][q], left, right[q]);
         }
     }
 #else
-    unsigned left[4], right[2];
+    u32 left[4], right[2];
 #pragma unroll
     for (int p = 0; p < PRODUCTS_M; p++)
 #pragma unroll
         for (int q = 0; q < PRODUCTS_N; q++)
 #pragma unroll
-            for (int d = 0; d < BLOCK_K; d += 16) {
-                load_left(left, a_tile, row + 16 * p, d);
-                load_right(right, b_tile, column + 8 * q, d);
+            for (int d = 0; d < BLOCK_K / 16; d++) {
+                load_four(left, deeper(left_at, d) + 16 * p * ROW);
+                load_two(right, deeper(right_at, d) + 8 * q * ROW);
                 multiply(sum[p][q], left, right);
             }
 #endif
 }
 
-__device__ void copy_tile(half *tiles, const half *a, const half *b, int i, int k) {
-    if (i < k / BLOCK_K) {
-        half *tile = tiles + i % STAGES * STAGE;
-        copy(tile, a + i * BLOCK_K, BLOCK_M, k);
-        copy(tile + BLOCK_M * ROW, b + i * BLOCK_K, BLOCK_N, k);
-    }
-    if (ASYNC)
-        asm volatile("cp.async.commit_group;");
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS)
     tensor_gemm(const half *a, const half *b, OUT *c, int m, int n, int k) {
-    extern __shared__ half tiles[];
+    extern __shared__ __align__(128) half tiles[];
     int across = n / BLOCK_N, tile_m = blockIdx.x / across, tile_n = blockIdx.x % across;
     if (GROUP) {
         // Blocks that run together cover a square rather than a strip.
@@ -211,37 +198,59 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         tile_m = band * GROUP + inside % height;
         tile_n = inside / height;
     }
-    a += tile_m * BLOCK_M * k;
-    b += tile_n * BLOCK_N * k;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int row = warp / WARPS_N * (BLOCK_M / WARPS_M), column = warp % WARPS_N * (BLOCK_N / WARPS_N);
+    u32 shared = (u32)__cvta_generic_to_shared(tiles);
+    // Copies: a thread has one place of every STEP rows.
+    int copied = threadIdx.x / PIECES, piece = threadIdx.x % PIECES;
+    u32 to = shared + place(copied, piece);
+    a += (tile_m * BLOCK_M + copied) * k + piece * 8;
+    b += (tile_n * BLOCK_N + copied) * k + piece * 8;
+    // Loads: lanes name the rows of the matrices, those of B two products at a time where they are loaded so.
+    u32 left_at = shared + place(row + lane % 16, lane / 16);
+    int right_row = FRAGMENTS == 3 ? lane % 8 + lane / 16 * 8 : lane % 8;
+    u32 right_at = shared + BLOCK_M * ROW + place(column + right_row, lane / 8 % 2);
     float sum[PRODUCTS_M][PRODUCTS_N][4] = {};
+    int left = k / BLOCK_K;
+    auto copy_tile = [&](int stage) {
+        if (left > 0) {
+            copy(to + stage * STAGE, a, BLOCK_M, k);
+            copy(to + stage * STAGE + BLOCK_M * ROW, b, BLOCK_N, k);
+        }
+        if (ASYNC)
+            asm volatile("cp.async.commit_group;");
+        a += BLOCK_K;
+        b += BLOCK_K;
+        left--;
+    };
     for (int i = 0; i < STAGES - 1; i++)
-        copy_tile(tiles, a, b, i, k);
+        copy_tile(i);
+    int read = 0, written = STAGES - 1;
     for (int i = 0; i < k / BLOCK_K; i++) {
-        const half *tile = tiles + i % STAGES * STAGE;
 #if LATE
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads();
         Fragments loaded;
-        load(loaded, tile, tile + BLOCK_M * ROW, row, column);
-        copy_tile(tiles, a, b, i + STAGES - 1, k);
+        load(loaded, left_at + read * STAGE, right_at + read * STAGE);
+        copy_tile(written);
         multiply_all(sum, loaded);
 #else
         // The tile that comes next takes the place of the one that was multiplied last.
         __syncthreads();
-        copy_tile(tiles, a, b, i + STAGES - 1, k);
+        copy_tile(written);
         if (ASYNC)
             asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1));
         __syncthreads();
-        products(sum, tile, tile + BLOCK_M * ROW, row, column);
+        products(sum, left_at + read * STAGE, right_at + read * STAGE);
 #endif
+        read = read + 1 == STAGES ? 0 : read + 1;
+        written = written + 1 == STAGES ? 0 : written + 1;
     }
+    c += (tile_m * BLOCK_M + row + lane / 4) * n + tile_n * BLOCK_N + column + lane % 4 * 2;
     for (int p = 0; p < PRODUCTS_M; p++)
         for (int q = 0; q < PRODUCTS_N; q++) {
-            OUT *at = c + (tile_m * BLOCK_M + row + 16 * p + lane / 4) * n + tile_n * BLOCK_N + column + 8 * q + lane % 4 * 2;
-            put(at, sum[p][q][0], sum[p][q][1]);
-            put(at + 8 * n, sum[p][q][2], sum[p][q][3]);
+            put(c + 16 * p * n + 8 * q, sum[p][q][0], sum[p][q][1]);
+            put(c + (16 * p + 8) * n + 8 * q, sum[p][q][2], sum[p][q][3]);
         }
 }
 
