@@ -12,14 +12,14 @@ from __future__ import annotations
 import csv
 import re
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import resources
 from io import StringIO
 from typing import Any
 
-from cuasmrl.bench.microbenchmarks import experiments, figure, missing_compiler
+from cuasmrl.bench.microbenchmarks import NOTHING, experiments, figure, missing_compiler
 from cuasmrl.bench.speed import SpeedFigures, speed
 from cuasmrl.bench.streams import SHARED, Memory, issues, listing, round_cycles, run
 from cuasmrl.errors import CuasmrlError
@@ -132,26 +132,33 @@ def _measurement(row: dict[str, Any]) -> Measurement:
     return Measurement(**{**row, "value": float(row["value"])})
 
 
-def timing(progress: Callable[[int, int], None]) -> list[TimingFigures | SpeedFigures]:
-    """Every published row with what the model says, then how fast the model is."""
+def timing(
+    progress: Callable[[int, int], None], changes: Mapping[str, float] = NOTHING
+) -> list[TimingFigures | SpeedFigures]:
+    """Every published row with what the model says, then how fast the model is.
+
+    `changes` are numbers of the chips that are different in this run.
+    """
     rows = published()
     kernels = not missing_compiler()
     figures: list[TimingFigures | SpeedFigures] = []
     for done, row in enumerate(rows, 1):
-        figures.append(compare(row, kernels))
+        figures.append(compare(row, kernels, changes))
         progress(done, len(rows))
     return [*figures, *speed()]
 
 
-def compare(row: Measurement, kernels: bool = True) -> TimingFigures:
+def compare(
+    row: Measurement, kernels: bool = True, changes: Mapping[str, float] = NOTHING
+) -> TimingFigures:
     """A published row beside the model: on its stream, and on its compiled kernel if kernels are wanted."""
-    by_hand = None if row.left_out else modelled(row)
+    by_hand = None if row.left_out else modelled(row, changes)
     experiment = experiments().get(row.id) if kernels else None
     if experiment is None:
         return TimingFigures(row, by_hand)
     if experiment.unmet:
         return TimingFigures(row, by_hand, unmet=experiment.unmet)
-    return TimingFigures(row, by_hand, figure(experiment, row.chip))
+    return TimingFigures(row, by_hand, figure(experiment, row.chip, changes))
 
 
 def summary(figures: Iterable[TimingFigures]) -> list[GroupErrors]:
@@ -171,24 +178,25 @@ def summary(figures: Iterable[TimingFigures]) -> list[GroupErrors]:
     return [g for g in found if g.hand or g.compiled]
 
 
-def modelled(row: Measurement) -> float:
+def modelled(row: Measurement, changes: Mapping[str, float] = NOTHING) -> float:
     """The model's number for a row."""
     arch = chip_named(row.chip).arch
     match row.setup.split(", ", 1)[0]:
         case "between clocks":
-            return _between_clocks(row, arch)
+            return _between_clocks(row, arch, changes)
         case "to the last":
-            return _to_the_last(row, arch)
+            return _to_the_last(row, arch, changes)
         case "least stall that holds the last":
-            return _least_stall(row, arch)
+            return _least_stall(row, arch, changes)
         case "round and round":
-            return _rounds(row, arch)
+            return _rounds(row, arch, changes)
     if match := _LOADS.fullmatch(row.setup):
         number, which, cores = int(match[1]), match[2], int(match[3])
         # The publication calls the cycle of the first load 2.
-        return _load_issues(row, arch, cores, cores - 1 if which == "last" else 0)[number - 1] + 2
+        warp = cores - 1 if which == "last" else 0
+        return _load_issues(row, arch, cores, warp, changes)[number - 1] + 2
     if match := _STEADY.fullmatch(row.setup):
-        cycles = _load_issues(row, arch, int(match[1]), 0)
+        cycles = _load_issues(row, arch, int(match[1]), 0, changes)
         return (cycles[-1] - cycles[8]) / (len(cycles) - 9)
     raise CuasmrlError(f"{row.id}: the bench does not know the setup {row.setup!r}.")
 
@@ -222,50 +230,50 @@ class _Words:
         return _REACHES[place] if place else (Memory(passes=self.number("passes")), {})
 
 
-def _between_clocks(row: Measurement, arch: int) -> float:
+def _between_clocks(row: Measurement, arch: int, changes: Mapping[str, float]) -> float:
     lines = _lines(row)
-    elapsed = _elapsed(lines, row.chip, arch)
+    elapsed = _elapsed(lines, row.chip, arch, changes)
     match row.metric:
         case "cycles":
             return elapsed
         case "bubbles":
             return elapsed - len(lines) - 1
         case "cycles more than without":
-            return elapsed - _elapsed([], row.chip, arch)
+            return elapsed - _elapsed([], row.chip, arch, changes)
         case "whole cycles per instruction":
             return round(elapsed / len(lines))
     raise CuasmrlError(f"{row.id}: the bench does not know the metric {row.metric!r}.")
 
 
-def _elapsed(lines: list[str], chip: str, arch: int) -> int:
-    cycles = issues(run(listing([_CLOCK, *lines, _CLOCK], arch), chip))
+def _elapsed(lines: list[str], chip: str, arch: int, changes: Mapping[str, float]) -> int:
+    cycles = issues(run(listing([_CLOCK, *lines, _CLOCK], arch), chip, changes=changes))
     return cycles[len(lines) + 1] - cycles[0]
 
 
-def _to_the_last(row: Measurement, arch: int) -> float:
-    changes: dict[str, float] = {}
+def _to_the_last(row: Measurement, arch: int, changes: Mapping[str, float]) -> float:
     if "cold constants" in row.setup:
-        changes["constant_miss"] = load_parameters(row.chip)["constant_miss"]
+        changes = {"constant_miss": load_parameters(row.chip)["constant_miss"], **changes}
     lines = _lines(row)
     cycles = issues(run(listing(lines, arch), row.chip, changes=changes))
     elapsed = cycles[len(lines) - 1] - cycles[0]
     return elapsed - len(lines) + 1 if row.metric == "bubbles" else elapsed
 
 
-def _least_stall(row: Measurement, arch: int) -> float:
+def _least_stall(row: Measurement, arch: int, changes: Mapping[str, float]) -> float:
     """The smallest stall with which the last but one makes the last wait for longer than the stall."""
     for stall in range(1, _LONGEST_STALL + 1):
         lines = _lines(row, stall=stall)
-        cycles = issues(run(listing(lines, arch), row.chip))
+        cycles = issues(run(listing(lines, arch), row.chip, changes=changes))
         if cycles[len(lines) - 1] - cycles[len(lines) - 2] > stall:
             return stall
     raise CuasmrlError(f"{row.id}: no stall makes the last instruction wait.")
 
 
-def _rounds(row: Measurement, arch: int) -> float:
+def _rounds(row: Measurement, arch: int, changes: Mapping[str, float]) -> float:
     words, lines = _Words(row.setup), _lines(row)
     warps = words.number("warps")
-    memory, changes = words.memory()
+    memory, reach = words.memory()
+    changes = {**reach, **changes}
     cycles = round_cycles(lines, row.chip, arch, warps, memory, changes)
     match row.metric:
         case "cycles per round":
@@ -283,8 +291,10 @@ def _rounds(row: Measurement, arch: int) -> float:
     raise CuasmrlError(f"{row.id}: the bench does not know the metric {row.metric!r}.")
 
 
-def _load_issues(row: Measurement, arch: int, cores: int, warp: int) -> list[int]:
+def _load_issues(
+    row: Measurement, arch: int, cores: int, warp: int, changes: Mapping[str, float]
+) -> list[int]:
     """When one of several warps, each on its own sub-core, issues 24 loads that hit."""
-    result = run(listing([row.what] * 24, arch), row.chip, warps=cores)
+    result = run(listing([row.what] * 24, arch), row.chip, warps=cores, changes=changes)
     cycles = issues(result, warp)
     return [cycle - cycles[0] for cycle in cycles[:24]]

@@ -9,5 +9,6 @@ everything that the compiler put into the loop.
 from cuasmrl.bench.microbenchmarks.cubins import missing_compiler
 from cuasmrl.bench.microbenchmarks.experiment import Experiment, experiments
 from cuasmrl.bench.microbenchmarks.readings import figure
+from cuasmrl.bench.microbenchmarks.timeline import NOTHING
 
-__all__ = ["Experiment", "experiments", "figure", "missing_compiler"]
+__all__ = ["NOTHING", "Experiment", "experiments", "figure", "missing_compiler"]

@@ -15,6 +15,7 @@ class Launched(NamedTuple):
 
     source: str
     kernel: str
+    blocks: int
     threads: int
     inputs: str
     patch: str
@@ -29,8 +30,10 @@ class Experiment:
     source: str
     """The file of CUDA C++, without its ending."""
     kernel: str
+    blocks: int
+    """Of the grid: one, or one for every SM."""
     threads: int
-    """Of the only block."""
+    """Of a block."""
     inputs: str
     """What it is given: a line of `inputs.py`."""
     patch: str
@@ -44,7 +47,7 @@ class Experiment:
 
     @property
     def launched(self) -> Launched:
-        return Launched(self.source, self.kernel, self.threads, self.inputs, self.patch)
+        return Launched(self.source, self.kernel, self.blocks, self.threads, self.inputs, self.patch)
 
 
 @lru_cache
@@ -53,12 +56,15 @@ def experiments() -> dict[str, Experiment]:
     text = (resources.files(__package__) / "experiments.csv").read_text()
     found = {}
     for line in csv.DictReader(StringIO(text)):
+        # `1024` is one block, `128 x 1024` are 128.
+        *blocks, threads = (int(number) for number in line["threads"].split(" x "))
         for row in line["rows"].split():
             found[row] = Experiment(
                 row,
                 line["source"],
                 line["kernel"],
-                int(line["threads"]),
+                blocks[0] if blocks else 1,
+                threads,
                 line["inputs"],
                 line["patch"],
                 line["reading"],

@@ -12,6 +12,9 @@ from cuasmrl.gpu.launches.launch import Argument
 _ROUNDS = 512
 _SMALL_RING = 32
 _NUMBERS = 8192
+_PASSES = 256
+_PITCH = 4098
+"""Elements from one row of a tile to the next, in RRZE's gpu-benches."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,10 @@ def inputs_of(line: str) -> Inputs:
             return Inputs((np.zeros(_NUMBERS), np.zeros(_NUMBERS), _clocks(np.int64)))
         case ["sums"]:
             return Inputs((_words(), _clocks(np.uint32)))
+        case ["sums", "of", "pairs"]:
+            return Inputs((_clocks(np.uint64), _clocks(np.uint32)))
+        case ["ring", "of", size]:
+            return Inputs((np.zeros(int(size), np.uint64), _clocks(np.uint32)))
         case ["numbers", kind]:
             return Inputs((np.ones(_NUMBERS, kind), _clocks(np.uint32)))
         case ["data"]:
@@ -41,9 +48,31 @@ def inputs_of(line: str) -> Inputs:
             return Inputs((_words(), _words(), _clocks(np.uint32)))
         case ["stride", stride]:
             return Inputs((_words(), _clocks(np.uint32), np.uint32(int(stride))))
+        case ["places", size, "bytes", "stride", stride]:
+            return _places(int(size), 1024, int(stride), 0)
+        case ["places", size, "bytes", "width", width]:
+            return _places(int(size), int(width), 1, _PITCH)
+        case ["numbers", kind, "cached"]:
+            # The last loads of a round go on behind the end of what is cached.
+            data = np.ones(2 * _NUMBERS + 128, kind)
+            return Inputs((data, np.zeros(_NUMBERS, kind), _clocks(np.uint32)))
+        case ["numbers", kind, "of", "threads", threads]:
+            # What one pass of all threads reads, and what the later ones go on to.
+            count = 4 * int(threads) + 128 * _PASSES
+            data = np.ones(count, kind)
+            return Inputs((data, np.zeros(_NUMBERS, kind), _clocks(np.uint32), np.uint32(count)))
         case ["ring", "in", place, "of", size]:
             return _ring(place, int(size))
     raise CuasmrlError(f"the bench does not know the inputs {line!r}.")
+
+
+def _places(size: int, width: int, stride: int, pitch: int) -> Inputs:
+    """A table that 1024 threads read in rows of `width`; see `strides.cu`."""
+    kind = np.float32 if size == 4 else np.float64
+    elements = 64 * max(stride, 1) + 33 * pitch + 64
+    data = np.ones(elements, kind)
+    numbers = (np.int32(n) for n in (0, width, stride, pitch))
+    return Inputs((data, np.zeros(_NUMBERS, kind), _clocks(np.uint32), *numbers))
 
 
 def _words() -> np.ndarray:

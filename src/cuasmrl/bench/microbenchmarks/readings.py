@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from cuasmrl.bench.microbenchmarks.experiment import Experiment
 from cuasmrl.bench.microbenchmarks.patches import watched
-from cuasmrl.bench.microbenchmarks.timeline import Timeline, run
+from cuasmrl.bench.microbenchmarks.timeline import NOTHING, Timeline, run
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip as chip_named
 
@@ -19,9 +20,9 @@ _RAMP = 16
 """Instructions until a stream is steady."""
 
 
-def figure(experiment: Experiment, chip: str) -> float:
-    """Run an experiment on a chip and read its figure off."""
-    timeline = run(experiment, chip_named(chip))
+def figure(experiment: Experiment, chip: str, changes: Mapping[str, float] = NOTHING) -> float:
+    """Run an experiment on a chip, some of whose numbers may be changed, and read its figure off."""
+    timeline = run(experiment, chip_named(chip), changes)
     per = experiment.per
     match experiment.reading.split():
         case ["all", "warps"]:
@@ -32,10 +33,14 @@ def figure(experiment: Experiment, chip: str) -> float:
             return experiment.threads * per / _all_warps(timeline)
         case ["bytes"]:
             return 4 * experiment.threads * per / _all_warps(timeline)
+        case ["bytes", "of", "the", "chip"]:
+            return 4 * experiment.blocks * experiment.threads * per / _all_warps(timeline)
+        case ["turns"]:
+            return _all_warps(timeline) / (timeline.warps * per)
         case ["whole", "cycles"]:
             return round((_first_warp(timeline) - _CLOCK_CYCLES) / per)
         case ["beyond", *inputs]:
-            without = figure(replace(experiment, inputs=" ".join(inputs), reading="first warp"), chip)
+            without = figure(replace(experiment, inputs=" ".join(inputs), reading="first warp"), chip, changes)
             return _first_warp(timeline) / per - without
         case ["load", number, "on", warp]:
             return _loads(timeline, int(warp))[int(number) - 1] + _FIRST_LOAD

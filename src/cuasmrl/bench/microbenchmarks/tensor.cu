@@ -1,8 +1,8 @@
-// Loops of mma.sync between two reads of the clock: chains that feed themselves, one to four side by side.
+// Loops of mma.sync between two reads of the clock: chains that feed themselves, one to six side by side.
 //
 // As Sun et al. (TPDS 2023) did it: 1024 rounds with a __syncwarp in each, unrolled as the compiler likes.
 // The compiler makes NOPs of the __syncwarps, which cost more than the branches do.
-// `_free` has six chains, no __syncwarp, and is unrolled 16 times.
+// `_free` has six chains, no __syncwarp, and is unrolled 16 times; `_pair` has two, as a WMMA of 16x16x16.
 
 typedef unsigned int u32;
 
@@ -41,6 +41,7 @@ typedef unsigned int u32;
 #define DENSE "mma.sync.aligned."
 PRODUCT(m16n8k16_f32_f16, float, 4, 2, 4, DENSE "m16n8k16.row.col.f32.f16.f16.f32", D4A4B2, F4, A4, B2)
 PRODUCT(m16n8k16_f32_bf16, float, 4, 2, 4, DENSE "m16n8k16.row.col.f32.bf16.bf16.f32", D4A4B2, F4, A4, B2)
+PRODUCT(m16n8k8_f32_bf16, float, 2, 1, 4, DENSE "m16n8k8.row.col.f32.bf16.bf16.f32", D4A2B1, F4, A2, B1)
 PRODUCT(m16n8k8_f32_f16, float, 2, 1, 4, DENSE "m16n8k8.row.col.f32.f16.f16.f32", D4A2B1, F4, A2, B1)
 PRODUCT(m16n8k16_f16_f16, u32, 4, 2, 2, DENSE "m16n8k16.row.col.f16.f16.f16.f16", D2A4B2, I2, A4, B2)
 PRODUCT(m16n8k8_f16_f16, u32, 2, 1, 2, DENSE "m16n8k8.row.col.f16.f16.f16.f16", D2A2B1, I2, A2, B1)
@@ -62,6 +63,7 @@ PRODUCT(m16n8k256_s32_b1, u32, 4, 2, 4, DENSE "m16n8k256.row.col.s32.b1.b1.s32.a
 #define E "r"(e)
 PRODUCT(sp_m16n8k32_f32_f16, float, 4, 4, 4, SPARSE "m16n8k32.row.col.f32.f16.f16.f32", D4A4B4, F4, A4, B4, E)
 PRODUCT(sp_m16n8k16_f32_f16, float, 2, 2, 4, SPARSE "m16n8k16.row.col.f32.f16.f16.f32", D4A2B2, F4, A2, B2, E)
+PRODUCT(sp_m16n8k16_f32_bf16, float, 2, 2, 4, SPARSE "m16n8k16.row.col.f32.bf16.bf16.f32", D4A2B2, F4, A2, B2, E)
 PRODUCT(sp_m16n8k32_f16_f16, u32, 4, 4, 2, SPARSE "m16n8k32.row.col.f16.f16.f16.f16", D2A4B4, I2, A4, B4, E)
 PRODUCT(sp_m16n8k16_f16_f16, u32, 2, 2, 2, SPARSE "m16n8k16.row.col.f16.f16.f16.f16", D2A2B2, I2, A2, B2, E)
 PRODUCT(sp_m16n8k16_f32_tf32, float, 4, 4, 4, SPARSE "m16n8k16.row.col.f32.tf32.tf32.f32", D4A4B4, F4, A4, B4, E)
@@ -122,6 +124,13 @@ __device__ __forceinline__ void measure(const u32 *operands, typename P::T *sums
     CHAINS_1_TO_3(product)                                                                               \
     KERNEL(product, 4, true, product##_x4)
 #define FREE(product) KERNEL(product, 6, false, product##_free)
+#define PAIR(product) KERNEL(product, 2, false, product##_pair)
+#define UP_TO_5(product)                                                                                 \
+    ALL_CHAINS(product)                                                                                  \
+    KERNEL(product, 5, true, product##_x5)
+#define UP_TO_6(product)                                                                                 \
+    UP_TO_5(product)                                                                                     \
+    KERNEL(product, 6, true, product##_x6)
 
 ALL_CHAINS(m16n8k16_f32_f16)
 ALL_CHAINS(m16n8k8_f32_f16)
@@ -143,6 +152,13 @@ ALL_CHAINS(m16n8k64_s32_s4)
 ALL_CHAINS(m16n8k128_s32_b1)
 ALL_CHAINS(m16n8k256_s32_b1)
 FREE(m8n8k32_s32_u4)
+#endif
+PAIR(m16n8k16_f16_f16)
+PAIR(m16n8k16_f32_f16)
+#if __CUDA_ARCH__ == 800
+UP_TO_5(m16n8k16_f32_bf16)
+UP_TO_6(m16n8k8_f32_bf16)
+UP_TO_6(sp_m16n8k16_f32_bf16)
 #endif
 #if __CUDA_ARCH__ == 860
 CHAINS_1_TO_3(sp_m16n8k32_f32_f16)
