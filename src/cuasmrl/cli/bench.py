@@ -59,8 +59,36 @@ def emulator(as_json: Json = False) -> None:
 
 
 @app.command()
-def timing(as_json: Json = False) -> None:
-    """The SM model beside published measurements."""
+def timing(
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", help="Run the experiments on a GPU as well, such as cuda:0.", show_default=False
+        ),
+    ] = None,
+    calibration: Annotated[
+        Path,
+        typer.Option("--calibration", help="With --device: all it measured goes to this file."),
+    ] = Path("calibration.json"),
+    as_json: Json = False,
+) -> None:
+    """The SM model beside published measurements.
+
+    With a GPU: the same experiments there, how long LDSM waits behind LDGSTS, the order of random schedules.
+    """
+    if device is not None:
+        from cuasmrl.bench.hardware.calibration import calibrate
+        from cuasmrl.bench.hardware.table import calibration_table
+
+        with progress("measuring", as_json) as advance:
+            found = calibrate(device, advance)
+        found.write(calibration)
+        if as_json:
+            print_json(found.as_dict())
+            return
+        console.print(calibration_table(found))
+        console.print(f"written to {calibration}", markup=False)
+        return
     from cuasmrl.bench.timing import timing as measure
     from cuasmrl.bench.timing_tables import timing_table
 
