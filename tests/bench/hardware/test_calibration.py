@@ -56,6 +56,14 @@ def test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(row.published is not None and row.modelled is not None for row in stored)
 
 
+def test_kernels_that_an_architecture_does_not_have_are_said() -> None:
+    (pair, *_) = chosen("a100")
+    absent = replace(pair[1], kernel="of_another_chip")
+    found = rows._row(Session(0, partial(ClockedDriver, Clocked(slow))), pair[0], absent)
+    assert (found.modelled, found.measured) == (None, None)
+    assert found.reason == f"{absent.source}.cu has no such kernel for sm_80"
+
+
 def test_matrices_behind_copies() -> None:
     """A GPU on which every copy keeps the matrices waiting for four cycles."""
 
@@ -77,7 +85,7 @@ def test_random_schedules_are_legal_and_ever_further_away() -> None:
     moves = [count for count, _ in found]
     assert found[0] == (0, kernel.original)
     assert moves == sorted(moves)
-    assert moves[-1] > 50 * moves[1]
+    assert moves[-1] > 20 * moves[1]
     assert len({schedule.key for _, schedule in found}) == 7
     checker = Checker(kernel.cubin)
     for _, schedule in found:

@@ -10,6 +10,7 @@ from typing import Any
 from cuasmrl.bench.hardware.clocks import measured, unreadable
 from cuasmrl.bench.hardware.session import Session
 from cuasmrl.bench.microbenchmarks import experiments, figure
+from cuasmrl.bench.microbenchmarks.cubins import cubin_of
 from cuasmrl.bench.microbenchmarks.experiment import Experiment
 from cuasmrl.bench.timing import Measurement, published
 from cuasmrl.errors import CuasmrlError
@@ -86,7 +87,8 @@ def _row(session: Session, measurement: Measurement, experiment: Experiment) -> 
     chip = session.chip.key
     what = f"{experiment.source} {experiment.kernel}, {experiment.threads} threads, {experiment.inputs}"
     value = measurement.value if measurement.chip == chip else None
-    reason = unreadable(experiment)
+    missing = _missing(experiment, session.chip.arch)
+    reason = missing or unreadable(experiment)
     samples: tuple[float, ...] = ()
     if not reason:
         try:
@@ -95,13 +97,22 @@ def _row(session: Session, measurement: Measurement, experiment: Experiment) -> 
             reason = str(error)
     return Row(
         measurement.id, measurement.group, what, measurement.unit, value,
-        None if experiment.unmet else _modelled(experiment, chip),
+        None if experiment.unmet or missing else _modelled(experiment, chip),
         median(samples) if samples else None, samples, reason,
     )  # fmt: skip
 
 
+def _missing(experiment: Experiment, arch: int) -> str:
+    """Why there is no such kernel on an architecture; empty if there is one."""
+    try:
+        cubin_of(experiment.source, arch).kernel(experiment.kernel)
+    except CuasmrlError:
+        return f"{experiment.source}.cu has no such kernel for sm_{arch}"
+    return ""
+
+
 def _modelled(experiment: Experiment, chip: str, changes: Mapping[str, float] = NOTHING) -> float | None:
-    """None on a chip of which there is no timing data, or on which the kernel does not exist."""
+    """None on a chip of which there is no timing data, or whose model refuses the kernel."""
     try:
         return figure(experiment, chip, changes)
     except CuasmrlError:

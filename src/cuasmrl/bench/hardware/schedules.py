@@ -27,7 +27,7 @@ KERNELS = (
     ("bmm", "m128n128k64_w8_s3"),
     ("flash_attention", "m64n64_w4_s3"),
 )
-_FEWEST_MOVES, _MOST_MOVES = 4, 400
+_FEWEST_MOVES, _MOST_MOVES = 20, 800
 _TRIES = 20
 """For each legal move."""
 _SEEDS = (0, 1, 2)
