@@ -45,9 +45,16 @@ def test_clocks_that_are_not_known_span_a_range() -> None:
     assert row.fastest_us < row.modelled_us < row.slowest_us  # type: ignore[operator]
 
 
-def test_a_chip_that_is_not_there_is_said() -> None:
-    (row,) = compare([replace(SMALL, chip="voodoo2")], silent)
-    assert (row.left_out, row.modelled, row.ratio) == ("no chip voodoo2", None, None)
+def test_what_is_left_out_is_said_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "rows.jsonl"
+    monkeypatch.setattr("cuasmrl.bench.kernels.comparison.missing_compiler", lambda: "nvcc is missing")
+    absent, compiled = replace(SMALL, chip="voodoo2"), next(f for f in figures() if f.id == "RA3")
+    rows = compare([absent, compiled], silent, file)
+    assert [(row.left_out, row.modelled, row.ratio) for row in rows] == [
+        ("no chip voodoo2", None, None),
+        ("no CUDA compiler", None, None),
+    ]
+    assert not file.exists()
 
 
 def test_errors_name_the_row() -> None:

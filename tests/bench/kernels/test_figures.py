@@ -62,7 +62,7 @@ def test_rates_become_times() -> None:
 def test_figures_are_chosen_by_id_group_series_kernel_and_chip() -> None:
     assert [one.id for one in chosen(["TV1"], [])] == ["TV1"]
     assert {one.group for one in chosen(["attention"], [])} == {"attention"}
-    assert {one.series for one in chosen(["sgemm"], [])} == {"sgemm a6000"}
+    assert {one.series for one in chosen(["sgemm"], [])} == {"sgemm a6000", "sgemm rtx4090"}
     assert {one.chip for one in chosen([], ["l40"])} == {"l40"}
     assert len(chosen([], [])) == len(figures())
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cuasmrl.bench.kernels.products import SGEMM_STEPS, TENSOR_VARIANTS, sgemm, tensor_gemm, triton_gemm
-from cuasmrl.bench.kernels.streams import OPERATIONS, repeated_sum, softmax, stream, vector_add
+from cuasmrl.bench.kernels.streams import OPERATIONS, copy, repeated_sum, softmax, stream, vector_add
 from cuasmrl.bench.kernels.subjects import subject_of
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
@@ -22,6 +22,11 @@ def check(workload: Workload, arch: int, sizes: dict[str, int] | None = None) ->
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_streams(operation: str) -> None:
     check(stream(operation, 128), 80)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+def test_copies(width: int) -> None:
+    check(copy(width, 64), 89)
 
 
 @pytest.mark.parametrize("arch", [80, 86, 89])

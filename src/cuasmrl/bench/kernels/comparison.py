@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -12,6 +12,7 @@ from cuasmrl.bench.kept import Kept
 from cuasmrl.bench.kernels.figures import Figure
 from cuasmrl.bench.kernels.launch_time import LaunchTime, launch_time
 from cuasmrl.bench.kernels.subjects import Subject
+from cuasmrl.bench.microbenchmarks import missing_compiler
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip as chip_named
 from cuasmrl.workloads.tracing import trace_workload
@@ -69,39 +70,48 @@ def compare(
     figures: Sequence[Figure], progress: Callable[[int, int], None], keep: Path | None = None
 ) -> list[Comparison]:
     """Every figure beside the model; with a file, what is in it is not run again."""
-    by_id = {figure.id: figure for figure in figures}
+    run = {figure.id: figure for figure in figures if not _reason(figure)}
 
     def make(left: list[str]) -> Iterator[Comparison]:
-        return (_compared(by_id[key]) for key in left)
+        return (_compared(run[key]) for key in left)
 
-    return Kept(Comparison, keep).complete(list(by_id), lambda row: row.id, make, progress)
+    # What is left out is not kept: the next time it may be there.
+    made = Kept(Comparison, keep).complete(list(run), lambda row: row.id, make, progress)
+    by_id = {row.id: row for row in made}
+    return [by_id.get(figure.id) or _empty(figure, _reason(figure)) for figure in figures]
+
+
+def _reason(figure: Figure) -> str:
+    """Why a figure is left out; empty if it is not."""
+    if figure.left_out:
+        return figure.left_out
+    needs_compiler = any(subject.workload.language == "cuda" for subject in figure.subjects())
+    return "no CUDA compiler" if needs_compiler and missing_compiler() else ""
+
+
+def _empty(figure: Figure, left_out: str = "") -> Comparison:
+    return Comparison(
+        figure.id, figure.group, figure.series, figure.chip, figure.kernel, " | ".join(figure.configs),
+        figure.sizes, figure.unit, figure.value, 0.0, figure.certainty, figure.source, left_out,
+    )  # fmt: skip
 
 
 def _compared(figure: Figure) -> Comparison:
-    row = Comparison(
-        figure.id, figure.group, figure.series, figure.chip, figure.kernel, " | ".join(figure.configs),
-        figure.sizes, figure.unit, figure.value, 0.0, figure.certainty, figure.source, figure.left_out,
-    )  # fmt: skip
-    if figure.left_out:
-        return row
     start = process_time()
     tried = [(subject, _modelled(figure, subject)) for subject in figure.subjects()]
-    subject, found = min(tried, key=lambda pair: pair[1][0].microseconds)
-    nominal, slow, fast = found
-    return Comparison(
-        **{
-            **asdict(row),
-            "config": subject.config.name,
-            "published_us": figure.microseconds(subject),
-            "modelled": figure.in_unit(nominal.microseconds, subject),
-            "modelled_us": nominal.microseconds,
-            "slowest_us": slow.microseconds,
-            "fastest_us": fast.microseconds,
-            "cycles": nominal.cycles,
-            "moved_bytes": subject.moved_bytes,
-            "dram_bytes": nominal.dram_bytes,
-            "seconds": process_time() - start,
-        }
+    subject, (nominal, slow, fast) = min(tried, key=lambda pair: pair[1][0].microseconds)
+    return replace(
+        _empty(figure),
+        config=subject.config.name,
+        published_us=figure.microseconds(subject),
+        modelled=figure.in_unit(nominal.microseconds, subject),
+        modelled_us=nominal.microseconds,
+        slowest_us=slow.microseconds,
+        fastest_us=fast.microseconds,
+        cycles=nominal.cycles,
+        moved_bytes=subject.moved_bytes,
+        dram_bytes=nominal.dram_bytes,
+        seconds=process_time() - start,
     )
 
 

@@ -84,6 +84,31 @@ def _stream_expect(operation: str) -> Callable[[Inputs, Sizes], Mapping[str, Exp
     return expect
 
 
+def copy(width: int, threads: int) -> Workload:
+    """A copy of floats, so many neighbours per thread."""
+
+    def buffers(sizes: Sizes, rng: np.random.Generator) -> dict[str, Array]:
+        shape = (sizes["n"],)
+        return {"out": np.zeros(shape, np.float32), "in": values(rng, shape, np.float32)}
+
+    return Workload(
+        name="copy",
+        title="Copy of floats",
+        language="cuda",
+        published=False,
+        source=SOURCES / "copy.cu",
+        symbol="copy",
+        parameters=parameters("out: *fp32, in: *fp32, n: i64"),
+        configs=(Config(f"v{width}_b{threads}", {"WIDTH": width}, block=(threads, 1, 1)),),
+        sizes={"n": 1 << 20},
+        shapes=({"n": 8 * width * threads + 3},),
+        scalars=lambda sizes: {"n": sizes["n"]},
+        buffers=buffers,
+        expect=lambda inputs, sizes: {"out": Expected(real(inputs["in"]), 0.0, "a copy")},
+        blocks=lambda sizes, config: (ceil_div(sizes["n"], width * threads), 1, 1),
+    )
+
+
 def vector_add(dtype: str, block: int, warps: int) -> Workload:
     """The sum of two vectors in Triton, in this type."""
     kind = DTYPES[dtype]

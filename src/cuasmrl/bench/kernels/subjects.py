@@ -55,6 +55,12 @@ def _stream(config: str, sizes: Mapping[str, int], arch: int) -> Subject:
     return _single(workload, sizes, 8 * _STREAMS[operation] * sizes["n"])
 
 
+def _copy(config: str, sizes: Mapping[str, int], arch: int) -> Subject:
+    """`v4_b256`: four floats per thread."""
+    width, threads = _numbers(config)
+    return _single(streams.copy(width, threads), sizes, 2 * 4 * sizes["n"])
+
+
 def _vector_add(config: str, sizes: Mapping[str, int], arch: int) -> Subject:
     dtype = config.split("_", maxsplit=1)[0]
     block, warps = _numbers(config)[1:]
@@ -123,6 +129,7 @@ def _attention(config: str, sizes: Mapping[str, int], arch: int, *, causal: bool
 
 _KERNELS: dict[str, Callable[[str, Mapping[str, int], int], Subject]] = {
     "stream": _stream,
+    "copy": _copy,
     "vector_add": _vector_add,
     "softmax": _softmax,
     "layernorm": _layernorm,

@@ -83,10 +83,11 @@ extern "C" __global__ void sgemm_steps(const float *a, const float *b, float *c,
     int first_row = blockIdx.y * BLOCK_M, first_column = blockIdx.x * BLOCK_N;
     float sum[THREAD_M][THREAD_N] = {}, left[THREAD_M], right[THREAD_N];
     for (int start = 0; start < k; start += BLOCK_K) {
-        for (int e = threadIdx.x; e < BLOCK_M * BLOCK_K; e += threads)
-            a_tile[e] = a[(first_row + e / BLOCK_K) * k + start + e % BLOCK_K];
-        for (int e = threadIdx.x; e < BLOCK_K * BLOCK_N; e += threads)
-            b_tile[e] = b[(start + e / BLOCK_N) * n + first_column + e % BLOCK_N];
+        // Threads cover whole rows, so that the rest of a division stays the same for a thread.
+        for (int down = 0; down < BLOCK_M; down += threads / BLOCK_K)
+            a_tile[down * BLOCK_K + threadIdx.x] = a[(first_row + down + threadIdx.x / BLOCK_K) * k + start + threadIdx.x % BLOCK_K];
+        for (int down = 0; down < BLOCK_K; down += threads / BLOCK_N)
+            b_tile[down * BLOCK_N + threadIdx.x] = b[(start + down + threadIdx.x / BLOCK_N) * n + first_column + threadIdx.x % BLOCK_N];
         __syncthreads();
         for (int i = 0; i < BLOCK_K; i++) {
             for (int r = 0; r < THREAD_M; r++)
@@ -129,16 +130,18 @@ extern "C" __global__ void sgemm_steps(const float *a, const float *b, float *c,
     float sum[strips_m * THREAD_M][strips_n * THREAD_N] = {};
     float left[strips_m * THREAD_M], right[strips_n * THREAD_N];
     for (int start = 0; start < k; start += BLOCK_K) {
-        for (int e = 4 * threadIdx.x; e < BLOCK_M * BLOCK_K; e += 4 * threads) {
-            int y = e / BLOCK_K, x = e % BLOCK_K;
+        for (int down = 0; down < BLOCK_M; down += 4 * threads / BLOCK_K) {
+            int y = down + 4 * threadIdx.x / BLOCK_K, x = 4 * threadIdx.x % BLOCK_K;
             float4 v = wide(&a[(first_row + y) * k + start + x]);
             a_tile[(x + 0) * BLOCK_M + y] = v.x;
             a_tile[(x + 1) * BLOCK_M + y] = v.y;
             a_tile[(x + 2) * BLOCK_M + y] = v.z;
             a_tile[(x + 3) * BLOCK_M + y] = v.w;
         }
-        for (int e = 4 * threadIdx.x; e < BLOCK_K * BLOCK_N; e += 4 * threads)
-            *reinterpret_cast<float4 *>(&b_tile[e]) = wide(&b[(start + e / BLOCK_N) * n + first_column + e % BLOCK_N]);
+        for (int down = 0; down < BLOCK_K; down += 4 * threads / BLOCK_N) {
+            int y = down + 4 * threadIdx.x / BLOCK_N, x = 4 * threadIdx.x % BLOCK_N;
+            *reinterpret_cast<float4 *>(&b_tile[y * BLOCK_N + x]) = wide(&b[(start + y) * n + first_column + x]);
+        }
         __syncthreads();
         for (int i = 0; i < BLOCK_K; i++) {
             for (int p = 0; p < strips_m; p++)
