@@ -59,12 +59,24 @@ def emulator(as_json: Json = False) -> None:
 
 
 @app.command()
-def timing(as_json: Json = False) -> None:
+def timing(
+    changed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A number of the chips that is different in this run, as warp_choice=0; repeat for several.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """The SM model beside published measurements."""
+    from cuasmrl.bench.timing import parsed_changes
     from cuasmrl.bench.timing import timing as measure
     from cuasmrl.bench.timing_tables import timing_table
 
-    _show(measure, timing_table, as_json)
+    changes = parsed_changes(changed or [])
+    _show(lambda advance: measure(advance, changes), timing_table, as_json)
 
 
 @app.command()

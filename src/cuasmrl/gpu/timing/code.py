@@ -241,8 +241,8 @@ def _queued(i: Instruction, parameters: Parameters) -> Fields:
 def _through_l1(i: Instruction, name: str, parameters: Parameters) -> Fields:
     """Does an access look for its data in L1, and does it take turns of the data port there?
 
-    A load that the device or the system has to see is sent on (`ld.cg`, `ld.volatile`); one that the SM has to
-    see is not (`ld.ca`), and neither is a copy without `BYPASS`.
+    A load that the device or the system has to see is sent on (`ld.cg`, `ld.volatile`); one that the SM has
+    to see is not (`ld.ca`), and neither is a copy without `BYPASS`.
     """
     match name:
         case "LDG":

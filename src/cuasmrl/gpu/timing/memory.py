@@ -86,8 +86,8 @@ def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int,
 def tag_turns(work: Int, machine: Machine, access: int) -> int:
     """Turns of the tags, in sixteenths: one for each group of four lines.
 
-    Lines that lie far apart share turns, but not perfectly: RRZE gpu-benches has one turn for four of them, and a
-    little more than one beside.
+    Lines that lie far apart share turns, but not perfectly: RRZE gpu-benches has one turn for four of them,
+    and a little more than one beside.
     """
     shared = work[access + Access.LINES] * SIXTEENTH // machine.tag_lines + machine.tag_extra
     return max(SIXTEENTH, min(work[access + Access.GROUPS] * SIXTEENTH, shared))
@@ -161,7 +161,7 @@ def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: i
     for s in range(work[access + Access.SECTORS]):
         sector = work[access + Access.FIRST_SECTOR + s]
         line = sector >> 2
-        # Lines that lie a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
+        # Lines a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
         folded = line ^ (line >> 7) ^ (line >> 14)
         first = layout.tags + folded % machine.l1_sets * L1_WAYS * TAG_WORDS
         way, oldest = -1, first

@@ -21,10 +21,10 @@ FAR = 1 << 60
 REGISTERS = 256
 CONSTANT_LINES = 1024
 ACCEPT_RING = 1024
-"""Cycles ahead for which the SM's turns can be taken: sub-cores with short queues come in between those with long."""
+"""Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long."""
 PORT_SPAN = 32
 PORT_RING = 128
-"""Spans of so many cycles for which turns of the data port can be taken: a copy needs some when it comes from afar."""
+"""Spans of so many cycles, for turns of the data port: a copy needs some when it comes from afar."""
 READS, WRITES = 16, 8
 """General registers of an instruction that may be results of tensor products, or are."""
 
@@ -191,7 +191,7 @@ class Sm(IntEnum):
     ACCEPTS = 9
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
     PORT = 9 + ACCEPT_RING
-    """Cycles in which the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
+    """When the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
     WIDTH = 9 + ACCEPT_RING + 2 * PORT_RING
 
 
@@ -235,7 +235,7 @@ class Warp(IntEnum):
     POSITION = 4
     """Record of its next instruction."""
     READY = 5
-    """Where the state says when that may issue as far as time decides; FAR at a barrier and without a warp."""
+    """Where it stands when that may issue as far as time decides; FAR at a barrier and without a warp."""
     LAST_ISSUE = 6
     BORN = 7
     STALL_END = 8
