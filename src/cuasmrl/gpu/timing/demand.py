@@ -10,7 +10,7 @@ from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Machine
 from cuasmrl.gpu.timing.memory import data_turns, tag_turns
-from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Job, Kind, Row, Way
+from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Cached, Job, Kind, Row, Way
 
 SECTOR_BYTES = 32
 MOST_SECTORS = 32
@@ -57,8 +57,8 @@ def find(sectors: Int, sector: int) -> int:
 
 @compiled
 def is_cached_load(rows: Int, i: int) -> bool:
-    """Does it look for its data in L1?"""
-    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.CACHED] != 0
+    """Does it look in L1 for data that only loads bring there?"""
+    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.CACHED] == Cached.LOADS
 
 
 @compiled
@@ -124,6 +124,8 @@ def demand_of(rows: Int, work: Int, machine: Machine, sectors: Int, place: int, 
     data = work[access + Access.SECTORS] * SECTOR_BYTES
     # What a copy writes comes behind loads that were issued later, so nobody has to wait for it.
     amounts[Demand.SHARED] = data_turns(rows.reshape(-1), work, machine, i * Row.WIDTH, access)
+    if rows[i, Row.CACHED] == Cached.KEEPS:
+        return 0
     if is_cached_load(rows, i):
         return brings_its_own(work, sectors, access)
     amounts[Demand.L2] = (data + machine.l2_bytes - 1) // machine.l2_bytes

@@ -139,6 +139,8 @@ def global_access(
     missing = work[access + Access.SECTORS]
     if code[p + Row.CACHED]:
         missing = l1_misses(work, machine, layout, state, access)
+        if not load:
+            missing = 0
     extra = start - accepted
     if missing:
         leave = max(start, state[Sm.L2_FREE])

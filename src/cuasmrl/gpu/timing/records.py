@@ -53,6 +53,17 @@ class Way(IntEnum):
     OTHER = 4
 
 
+class Cached(IntEnum):
+    """How an access to global or local memory uses L1."""
+
+    NO = 0
+    """It goes to L2: stores, atomics, loads that the device or the system has to see, and most copies."""
+    LOADS = 1
+    """It looks for its data in L1."""
+    KEEPS = 2
+    """Local memory: loads look there, and what is stored stays there."""
+
+
 class Choice(IntEnum):
     """Which of the warps that are ready a sub-core issues."""
 
@@ -118,7 +129,7 @@ class Row(IntEnum):
     """Registers per lane that come back from memory."""
     LEAST_PASSES = 22
     CACHED = 23
-    """Does it look for its data in L1? Strong loads of the device or the system and atomics do not."""
+    """How it uses L1: a `Cached`."""
     BANKS = 24
     """Are the passes of its accesses turns of the data port?"""
     INTERVAL = 25
