@@ -41,8 +41,8 @@ KNOWN = {
     # One warp alone sends sparse products a little slower than several do.
     "V0383": 6, "V0389": 6, "V0395": 6,
     # Turns of the tags depend on how addresses are hashed.
-    "V0552": 8, "V0554": 9, "V0556": 7, "V0563": 7, "V0573": 8, "V0595": 7, "V0597": 7, "V0604": 7, "V0610": 8,
-    "V0637": 8, "V0640": 7, "V0641": 9,
+    "V0552": 8, "V0554": 9, "V0556": 7, "V0563": 7, "V0573": 8, "V0595": 7, "V0597": 7, "V0604": 7,
+    "V0610": 8, "V0637": 8, "V0640": 7, "V0641": 9,
     # Wide loads of a full block lose some 2,500 cycles that are not explained.
     "V0724": 12, "V0725": 8,
     # An atomic is as far away as a load from L2.
