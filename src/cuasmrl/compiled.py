@@ -19,8 +19,20 @@ def compiled(function: F) -> F:
     Numba sees only changes of the file a function stands in, but the numbers of fields and the functions it
     calls come from others: so the name under which it is kept names the text of all files of its folder.
     """
+    return _compiled(function, forceinline=False)
+
+
+def inlined(function: F) -> F:
+    """As `compiled`, for what stands in a hot loop: it becomes part of every function that calls it.
+
+    LLVM leaves a function alone that has grown beyond a limit, and the loop around it is then much slower.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, forceinline: bool) -> F:
     function.__qualname__ += f"-{_sources(Path(function.__code__.co_filename).parent)}"
-    result: F = njit(cache=True, error_model="numpy", nogil=True)(function)
+    result: F = njit(cache=True, error_model="numpy", nogil=True, forceinline=forceinline)(function)
     return result
 
 

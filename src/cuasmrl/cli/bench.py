@@ -60,6 +60,14 @@ def emulator(as_json: Json = False) -> None:
 
 @app.command()
 def timing(
+    changed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A number of the chips that is different in this run, as warp_choice=0; repeat for several.",
+        ),
+    ] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -77,22 +85,14 @@ def timing(
     With a GPU: the same experiments there, how long LDSM waits behind LDGSTS, the order of random schedules.
     """
     if device is not None:
-        from cuasmrl.bench.hardware.calibration import calibrate
-        from cuasmrl.bench.hardware.table import calibration_table
-
-        with progress("measuring", as_json) as advance:
-            found = calibrate(device, advance)
-        found.write(calibration)
-        if as_json:
-            print_json(found.as_dict())
-            return
-        console.print(calibration_table(found))
-        console.print(f"written to {calibration}", markup=False)
+        _calibrate(device, calibration, as_json)
         return
+    from cuasmrl.bench.timing import parsed_changes
     from cuasmrl.bench.timing import timing as measure
     from cuasmrl.bench.timing_tables import timing_table
 
-    _show(measure, timing_table, as_json)
+    changes = parsed_changes(changed or [])
+    _show(lambda advance: measure(advance, changes), timing_table, as_json)
 
 
 @app.command()
@@ -364,6 +364,20 @@ def vendor(
     console.print(vendor_table(rows))
     for line in findings(rows):
         console.print(line, markup=False)
+
+
+def _calibrate(device: str, file: Path, as_json: bool) -> None:
+    from cuasmrl.bench.hardware.calibration import calibrate
+    from cuasmrl.bench.hardware.table import calibration_table
+
+    with progress("measuring", as_json) as advance:
+        found = calibrate(device, advance)
+    found.write(file)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    console.print(calibration_table(found))
+    console.print(f"written to {file}", markup=False)
 
 
 def _show(

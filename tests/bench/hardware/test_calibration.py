@@ -10,11 +10,11 @@ import pytest
 from cuasmrl import workloads
 from cuasmrl.bench.hardware import calibration, rows, schedules
 from cuasmrl.bench.hardware.calibration import Calibration, calibrate
-from cuasmrl.bench.hardware.rows import behind, chosen, rows_of
+from cuasmrl.bench.hardware.rows import chosen, rows_of, unsettled_rows
 from cuasmrl.bench.hardware.schedules import Ranking, random_schedules, rank
 from cuasmrl.bench.hardware.session import Session
 from cuasmrl.bench.hardware.table import calibration_table
-from cuasmrl.bench.microbenchmarks import experiments
+from cuasmrl.bench.microbenchmarks import experiments, unsettled
 from cuasmrl.checker import Checker
 from cuasmrl.gpu.devices.cuda import CudaTimer, available
 from cuasmrl.gpu.devices.device import CandidateError
@@ -68,15 +68,14 @@ def test_matrices_behind_copies() -> None:
     """A GPU on which every copy keeps the matrices waiting for four cycles."""
 
     def cycles(name: str, warp: int) -> int:
-        return 40 + 4 * int(name.removeprefix("behind_x"))
+        return 40 + 4 * int(name.rsplit("x", maxsplit=1)[1])
 
-    found = behind(Session(0, partial(ClockedDriver, Clocked(cycles))))
-    alone = {row.copies: row.measured for row in found if row.threads == 32}
-    assert alone == {0: 40, 1: 44, 2: 48, 4: 56, 8: 72}
-    modelled = [row.modelled for row in found if row.threads == 256]
-    assert None not in modelled
-    assert modelled == sorted(modelled)  # type: ignore[type-var]
-    assert modelled[-1] > modelled[0]  # type: ignore[operator]
+    found = {row.what: row for row in unsettled_rows(Session(0, partial(ClockedDriver, Clocked(cycles))))}
+    alone = [found[f"LDSM.4 behind {copies} LDGSTS.128, 1 warp"].measured for copies in (0, 1, 2, 4, 8)]
+    assert alone == [40, 44, 48, 56, 72]
+    slow, *_, fast = found["LDSM.4 behind 8 LDGSTS.128, 8 warps"].predicted.items()
+    assert slow[0] < fast[0]
+    assert slow[1] > fast[1]
 
 
 def test_random_schedules_are_legal_and_ever_further_away() -> None:
@@ -153,7 +152,7 @@ def test_a_calibration_is_written_whole(tmp_path: Path, monkeypatch: pytest.Monk
     assert read["clocks_mhz"] == pytest.approx([1380, 1380], rel=1e-3)
     assert set(read["versions"]) == {"cuasmrl", "nvcc", "triton", "python", "system"}
     assert len(read["rows"]) == 2
-    assert len(read["behind"]) == 15
+    assert len(read["unsettled"]) == len(unsettled.experiments())
     assert read["rankings"][0]["pairs"] == [1, 1]
     _shows(found)
 

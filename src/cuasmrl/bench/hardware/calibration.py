@@ -16,9 +16,10 @@ import numpy as np
 
 from cuasmrl import __version__
 from cuasmrl.bench.hardware.clocks import SAMPLES
-from cuasmrl.bench.hardware.rows import Behind, Row, behind, behind_count, chosen, rows_of
+from cuasmrl.bench.hardware.rows import Row, Unsettled, chosen, rows_of, unsettled_rows
 from cuasmrl.bench.hardware.schedules import KERNELS, SCHEDULES, Ranking, rankings
 from cuasmrl.bench.hardware.session import Session, ordinal_of
+from cuasmrl.bench.microbenchmarks import unsettled
 from cuasmrl.bench.microbenchmarks.cubins import cubin_of, missing_compiler
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.files import write_text
@@ -51,7 +52,7 @@ class Calibration:
     """What nvidia-smi says, if it is there."""
     versions: dict[str, str]
     rows: tuple[Row, ...]
-    behind: tuple[Behind, ...]
+    unsettled: tuple[Unsettled, ...]
     rankings: tuple[Ranking, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -59,7 +60,7 @@ class Calibration:
             **{name: getattr(self, name) for name in ("gpu", "chip", "clocks_mhz", "smi", "versions")},
             "format": FORMAT,
             "rows": [row.as_dict() for row in self.rows],
-            "behind": [row.as_dict() for row in self.behind],
+            "unsettled": [row.as_dict() for row in self.unsettled],
             "rankings": [ranking.as_dict() for ranking in self.rankings],
         }
 
@@ -77,7 +78,7 @@ def calibrate(
     if reason := missing_compiler():
         raise CuasmrlError(f"{reason.removeprefix('Compiled kernels are skipped: ')}")
     session = Session(ordinal_of(device), connect)
-    total = len(chosen(session.chip.key)) + behind_count() + len(KERNELS) * (schedules + 1)
+    total = len(chosen(session.chip.key)) + len(unsettled.experiments()) + len(KERNELS) * (schedules + 1)
     done = 0
 
     def advance() -> None:
@@ -88,7 +89,7 @@ def calibrate(
     progress(0, total)
     before = sm_clock(session)
     rows = rows_of(session, advance)
-    queued = behind(session, advance)
+    decisive = unsettled_rows(session, advance)
     ranked = rankings(session, schedules, connect, advance)
     return Calibration(
         asdict(session.gpu),
@@ -97,7 +98,7 @@ def calibrate(
         smi(session.gpu.ordinal),
         _versions(),
         tuple(rows),
-        tuple(queued),
+        tuple(decisive),
         tuple(ranked),
     )
 

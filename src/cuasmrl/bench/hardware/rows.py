@@ -9,7 +9,7 @@ from typing import Any
 
 from cuasmrl.bench.hardware.clocks import measured, unreadable
 from cuasmrl.bench.hardware.session import Session
-from cuasmrl.bench.microbenchmarks import experiments, figure
+from cuasmrl.bench.microbenchmarks import experiments, figure, unsettled
 from cuasmrl.bench.microbenchmarks.cubins import cubin_of
 from cuasmrl.bench.microbenchmarks.experiment import Experiment
 from cuasmrl.bench.timing import Measurement, published
@@ -18,9 +18,7 @@ from cuasmrl.gpu.timing import load_parameters
 
 NOTHING: Mapping[str, float] = {}
 COPY_BYTES = "copy_bytes"
-"""The number that the second experiment decides about, where a chip has it."""
-_COPIES = (0, 1, 2, 4, 8)
-_THREADS = (32, 128, 256)
+"""The number that experiments with copies decide about."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +43,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Behind:
-    """How long the last of some warps waits for matrices behind asynchronous copies, in cycles."""
+class Unsettled:
+    """An experiment that decides between settings of a number of the chip."""
 
-    copies: int
-    threads: int
-    modelled: float | None
-    at_lowest: float | None
-    """Modelled with the lowest `copy_bytes` of the chip's range."""
-    at_highest: float | None
+    what: str
+    predicted: dict[float, float]
+    """Modelled cycles by setting; empty on a chip whose file has no choice."""
     measured: float
     samples: tuple[float, ...]
 
@@ -119,31 +114,23 @@ def _modelled(experiment: Experiment, chip: str, changes: Mapping[str, float] = 
         return None
 
 
-def behind(session: Session, progress: Callable[[], None] = lambda: None) -> list[Behind]:
-    """LDSM behind none to eight LDGSTS.128 of each warp, by one, four and eight warps."""
+def unsettled_rows(session: Session, progress: Callable[[], None] = lambda: None) -> list[Unsettled]:
+    """Loads of matrices behind and beside asynchronous copies."""
     found = []
-    for threads in _THREADS:
-        for copies in _COPIES:
-            experiment = Experiment(
-                row=f"behind {copies}", source="copies", kernel=f"behind_x{copies}", blocks=1,
-                threads=threads, inputs="data sums clocks", patch="", reading="all warps", per=1.0, unmet="",
-            )  # fmt: skip
-            samples = measured(experiment, session)
-            nominal = _modelled(experiment, session.chip.key)
-            low, high = (_modelled(experiment, session.chip.key, c) for c in _extremes(session.chip.key))
-            found.append(Behind(copies, threads, nominal, low, high, median(samples), samples))
-            progress()
+    for what, experiment in unsettled.experiments().items():
+        samples = measured(experiment, session)
+        found.append(Unsettled(what, _predicted(experiment, session.chip.key), median(samples), samples))
+        progress()
     return found
 
 
-def behind_count() -> int:
-    return len(_THREADS) * len(_COPIES)
-
-
-def _extremes(chip: str) -> tuple[dict[str, float], dict[str, float]]:
-    """The two ends of what `copy_bytes` may be."""
+def _predicted(experiment: Experiment, chip: str) -> dict[float, float]:
     try:
         number = load_parameters(chip).numbers.get(COPY_BYTES)
     except CuasmrlError:
-        number = None
-    return ({}, {}) if number is None else ({COPY_BYTES: number.low}, {COPY_BYTES: number.high})
+        return {}
+    by_setting = {
+        setting: _modelled(experiment, chip, {COPY_BYTES: setting})
+        for setting in (number.choices if number is not None else ())
+    }
+    return {setting: cycles for setting, cycles in by_setting.items() if cycles is not None}

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cuasmrl.bench.hardware.calibration import Calibration
-from cuasmrl.bench.hardware.rows import Behind, Row
+from cuasmrl.bench.hardware.rows import COPY_BYTES, Row, Unsettled
 from cuasmrl.bench.hardware.schedules import Ranking
 
 
@@ -19,7 +19,7 @@ def calibration_table(found: Calibration) -> Table:
     tables.add_row(
         escape(f"{found.gpu['name']} beside the model of {found.chip}; SMs at {low:.0f} to {high:.0f} MHz")
     )
-    for table in (_rows(found.rows), _behind(found.behind), _rankings(found.rankings)):
+    for table in (_rows(found.rows), _unsettled(found.unsettled), _rankings(found.rankings)):
         tables.add_row("")
         tables.add_row(table)
     return tables
@@ -40,16 +40,15 @@ def _rows(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _behind(rows: Sequence[Behind]) -> Table:
+def _unsettled(rows: Sequence[Unsettled]) -> Table:
+    settings = sorted({setting for row in rows for setting in row.predicted})
     table = Table(box=None, pad_edge=False)
-    table.add_column("LDSM behind LDGSTS.128, cycles until the last warp has its matrices")
-    for name in ("model", "lowest copy_bytes", "highest", "measured"):
+    table.add_column("cycles of")
+    for name in (*(f"{COPY_BYTES} {setting:g}" for setting in settings), "measured"):
         table.add_column(name, justify="right")
     for row in rows:
-        table.add_row(
-            f"{row.copies} copies of each of {row.threads // 32} warps", _number(row.modelled),
-            _number(row.at_lowest), _number(row.at_highest), _number(row.measured),
-        )  # fmt: skip
+        predicted = (_number(row.predicted.get(setting)) for setting in settings)
+        table.add_row(row.what, *predicted, _number(row.measured))
     return table
 
 

@@ -40,7 +40,9 @@ def figure(experiment: Experiment, chip: str, changes: Mapping[str, float] = NOT
         case ["whole", "cycles"]:
             return round((_first_warp(timeline) - _CLOCK_CYCLES) / per)
         case ["beyond", *inputs]:
-            without = figure(replace(experiment, inputs=" ".join(inputs), reading="first warp"), chip, changes)
+            without = figure(
+                replace(experiment, inputs=" ".join(inputs), reading="first warp"), chip, changes
+            )
             return _first_warp(timeline) / per - without
         case ["load", number, "on", warp]:
             return _loads(timeline, int(warp))[int(number) - 1] + _FIRST_LOAD

@@ -86,8 +86,8 @@ extern "C" __global__ void words_x4(const float *data, float *sums, u32 *clocks)
 extern "C" __global__ void pairs(const float *data, float *sums, u32 *clocks) { cached<2, 1>(data, sums, clocks); }
 extern "C" __global__ void quads(const float *data, float *sums, u32 *clocks) { cached<4, 1>(data, sums, clocks); }
 
-// Every thread follows indices through shared memory, a block's width on with each; one thread measures latency.
-template <class T, bool MEETS> __device__ __forceinline__ void indices(T *sums, u32 *clocks) {
+// Every thread follows indices through shared memory, a block's width on with each.
+template <class T> __device__ __forceinline__ void indices(T *sums, u32 *clocks) {
     __shared__ T elements[SHARED_BYTES / sizeof(T)];
     const u32 count = SHARED_BYTES / sizeof(T);
     for (u32 i = threadIdx.x; i < count; i += blockDim.x) elements[i] = (i + blockDim.x) % count;
@@ -95,15 +95,14 @@ template <class T, bool MEETS> __device__ __forceinline__ void indices(T *sums, 
     T at = threadIdx.x;
     u32 start = now();
     for (u32 j = 0; j < ROUNDS; ++j) at = elements[at];
-    if (MEETS) meet();
+    meet();
     u32 stop = now();
     sums[threadIdx.x] = at;
     report(clocks, start, stop);
 }
 
-extern "C" __global__ void shared_words(u32 *sums, u32 *clocks) { indices<u32, true>(sums, clocks); }
-extern "C" __global__ void shared_pairs(u64 *sums, u32 *clocks) { indices<u64, true>(sums, clocks); }
-extern "C" __global__ void shared_latency(u64 *sums, u32 *clocks) { indices<u64, false>(sums, clocks); }
+extern "C" __global__ void shared_words(u32 *sums, u32 *clocks) { indices<u32>(sums, clocks); }
+extern "C" __global__ void shared_pairs(u64 *sums, u32 *clocks) { indices<u64>(sums, clocks); }
 
 // One thread follows pointers through eight rounds of a dense ring, which it has just written: the first round
 // misses L1 with one load of four, or with `.cg` every load does.

@@ -159,6 +159,9 @@ class Recorder:
             sectors_of(address, active, record.warps, record.lanes, record.lines, record.base, record.offsets)
         if declaration.reads is not None and declaration.writes is not None:
             meetings(address, active, record.warps, record.passes)
+        elif space is not Space.SHARED:
+            # L1 has the banks of shared memory.
+            bank_passes(address, active, record.warps, size, np.zeros_like(record.lanes), record.passes)
         self._keep(record)
 
     def copy(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from cuasmrl.errors import CuasmrlError
 
-FORMAT = 1
+FORMAT = 2
 SECTOR_BYTES = 32
 LINE_BYTES = 128
 # What NumPy, zipfile and zlib raise for a file that is something else, cut short or damaged.
@@ -66,7 +66,7 @@ class Trace:
     access_lines: npt.NDArray[np.uint8]
     """Distinct lines of 128 bytes; 0 for shared memory."""
     access_passes: npt.NDArray[np.uint8]
-    """Turns that the banks of shared memory need; for atomics, the lanes that meet at one address."""
+    """Turns that the banks of shared memory and L1 need; for atomics, the lanes that meet at one address."""
     access_base: npt.NDArray[np.int64]
     """Address of the first sector; -1 for shared memory."""
     access_pattern: npt.NDArray[np.int32]

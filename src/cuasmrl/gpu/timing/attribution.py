@@ -1,12 +1,12 @@
 """Every cycle has a name: why a warp, or a sub-core, did not issue."""
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.records import CONSTANT_LINES, Core, Kind, Reason, Row, Tally, Unit, Warp
 from cuasmrl.gpu.timing.waits import boards_done, queue_free, tensor_free, tensor_results, unit_free
 
 
-@compiled
+@inlined
 def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
     """When a reason to wait has gone for the next instruction of a warp."""
     p = state[w + Warp.POSITION]
@@ -31,7 +31,7 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
         line = code[p + Row.CONSTANT]
         return state[c + Core.CONSTANTS + line % CONSTANT_LINES] if line >= 0 else 0
     if reason == Reason.TENSOR_BUSY:
-        return tensor_free(state, c, w) if kind == Kind.TENSOR else 0
+        return tensor_free(code, state, p, c, w) if kind == Kind.TENSOR else 0
     if reason == Reason.UNIT_BUSY:
         return 0 if unit == Unit.NONE or kind == Kind.TENSOR else unit_free(code, state, p, c)
     if reason == Reason.MEMORY_QUEUE:
@@ -39,7 +39,7 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
     return state[c + Core.CONTROL_FREE]
 
 
-@compiled
+@inlined
 def attribute(code: Int, state: Int, tally: Int, c: int, w: int, core_tally: int, now: int) -> None:
     """Name every cycle since the last issue of this warp, and since the last one of its sub-core."""
     row_tally = code[state[w + Warp.POSITION] + Row.TALLY]

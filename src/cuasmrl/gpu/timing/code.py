@@ -15,7 +15,7 @@ from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Kind, Row, Tally, Unit, Way
+from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Cached, Kind, Row, Tally, Unit, Way
 from cuasmrl.schedule import Block, Schedule, control_flow
 
 Int: TypeAlias = npt.NDArray[np.int64]
@@ -30,6 +30,7 @@ _LITE = frozenset(("FADD", "FMUL", "FFMA"))
 _MMA_SHAPE = re.compile(r"\d{3,}")
 _LEAST_FEED = 4
 """Cycles for the operands of the smallest product."""
+_FAR_SCOPES = frozenset(("GPU", "SYS"))
 Fields: TypeAlias = dict[Row, int]
 INSTRUCTIONS_PER_LINE = 8
 
@@ -121,6 +122,7 @@ def _fields(i: Instruction, parameters: Parameters) -> Fields:
     unit = _PIPE_UNITS.get(declaration.pipe, Unit.NONE)
     if unit in _HOLDS:
         fields |= {Row.UNIT: unit, Row.HOLD: parameters.cycles(_HOLDS[unit])}
+        fields[Row.OF_SM] = int(unit is Unit.FP64 and parameters["fp64_units"] == 1)
         fields[Row.LITE] = int(unit is Unit.FMA and i.opcode in _LITE and parameters["fma_units"] > 1)
     fields |= _kind(i, declaration, parameters)
     if fields[Row.KIND] == Kind.FIXED:
@@ -161,7 +163,7 @@ def _tensor(i: Instruction, parameters: Parameters) -> Fields:
 
     Products of one warp may also wait for each other's operands: A comes in at half a register a cycle.
     """
-    key = _tensor_key(i)
+    key = _tensor_key(i, parameters)
     assert i.declaration is not None
     registers = widths_of(i.declaration, i.modifiers, i.operands, i.destinations)[1]
     feed = max(_LEAST_FEED, parameters["tensor_feed"] * registers) + parameters["tensor_same_warp"]
@@ -171,17 +173,27 @@ def _tensor(i: Instruction, parameters: Parameters) -> Fields:
         Row.RAW: SIXTEENTH * parameters.cycles(f"latency {key}"),
         Row.INTERVAL: round(SIXTEENTH * parameters[f"interval {key}"]),
         Row.SAME_WARP: round(feed),
+        Row.AHEAD: parameters.cycles("tensor_ahead"),
     }
 
 
-def _tensor_key(i: Instruction) -> str:
-    """Opcode and shape, and for floats the accumulator; TF32 inputs are slower, bfloat16 ones are not.
+def _tensor_key(i: Instruction, parameters: Parameters) -> str:
+    """What the chip's file calls a product: a sparse one has lines of its own where it has been measured.
 
-    A sparse product takes the time of a dense one of half its depth (measured on GA102 only).
+    Elsewhere it takes the time of a dense one of half its depth, as on GA102.
     """
     shape = next((m for m in i.modifiers if _MMA_SHAPE.fullmatch(m)), "")
-    if "SP" in i.modifiers and shape.startswith("168"):
-        shape = f"168{int(shape[3:]) // 2}"
+    if "SP" in i.modifiers:
+        sparse = _dense_key(i, shape).replace(i.opcode, f"{i.opcode}.SP", 1)
+        if f"interval {sparse}" in parameters:
+            return sparse
+        if shape.startswith("168"):
+            shape = f"168{int(shape[3:]) // 2}"
+    return _dense_key(i, shape)
+
+
+def _dense_key(i: Instruction, shape: str) -> str:
+    """Opcode and shape, and for floats the accumulator; TF32 inputs are slower, bfloat16 ones are not."""
     if i.opcode == "IMMA":
         return f"IMMA.{shape}{'.S4' if shape == '16832' and {'S4', 'U4'} & set(i.modifiers) else ''}"
     if i.opcode == "BMMA":
@@ -204,6 +216,7 @@ def _queued(i: Instruction, parameters: Parameters) -> Fields:
             name = {"LD": "LDG", "LDL": "LDG", "ST": "STG", "STL": "STG"}.get(opcode, opcode)
             load = name.startswith("LD")
             way = {"LDS": Way.SHARED, "STS": Way.SHARED, "LDGSTS": Way.COPY}.get(name, Way.GLOBAL)
+            row |= _through_l1(i, opcode, parameters)
             raw, war = f"raw {name}.{size} {form}", f"war {name}.{size} {form}"
             row[Row.LEAST_PASSES] = max(1, size // 32)
         case "LDSM" | "STSM" | "MOVM":
@@ -223,6 +236,27 @@ def _queued(i: Instruction, parameters: Parameters) -> Fields:
             way, load, raw, war = Way.OTHER, False, "special_latency", "war LDS.32 regular"
     result = parameters.cycles(raw) if load or not i.opcode.startswith("ST") else 0
     return row | {Row.WAY: way, Row.RAW: result, Row.WAR: parameters.cycles(war), Row.IS_LOAD: int(load)}
+
+
+def _through_l1(i: Instruction, opcode: str, parameters: Parameters) -> Fields:
+    """How an access uses L1, and does it take turns of the data port there?
+
+    A load that the device or the system has to see is sent on (`ld.cg`, `ld.volatile`); one that the SM has
+    to see is not (`ld.ca`), and neither is a copy without `BYPASS`.
+    """
+    match opcode:
+        case "LDG" | "LD":
+            is_strong = "STRONG" in i.modifiers and bool(_FAR_SCOPES & set(i.modifiers))
+            return {Row.CACHED: Cached.NO if is_strong else Cached.LOADS, Row.BANKS: 1}
+        case "LDGSTS":
+            return {Row.CACHED: Cached.NO if "BYPASS" in i.modifiers else Cached.LOADS}
+        case "STG" | "ST":
+            return {Row.BANKS: parameters.cycles("store_turns")}
+        case "LDL":
+            return {Row.CACHED: Cached.KEEPS, Row.BANKS: 1}
+        case "STL":
+            return {Row.CACHED: Cached.KEEPS, Row.BANKS: parameters.cycles("store_turns")}
+    return {}
 
 
 def _has_index(i: Instruction) -> bool:

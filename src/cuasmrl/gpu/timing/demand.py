@@ -9,8 +9,8 @@ import numpy as np
 from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Machine
-from cuasmrl.gpu.timing.memory import tag_turns
-from cuasmrl.gpu.timing.records import Access, Job, Kind, Row, Way
+from cuasmrl.gpu.timing.memory import data_turns, tag_turns
+from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Cached, Job, Kind, Row, Way
 
 SECTOR_BYTES = 32
 MOST_SECTORS = 32
@@ -57,8 +57,8 @@ def find(sectors: Int, sector: int) -> int:
 
 @compiled
 def is_cached_load(rows: Int, i: int) -> bool:
-    """Does it look for its data in L1?"""
-    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.WAY] == Way.GLOBAL and rows[i, Row.IS_LOAD] != 0
+    """Does it look in L1 for data that only loads bring there?"""
+    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.CACHED] == Cached.LOADS
 
 
 @compiled
@@ -120,12 +120,13 @@ def demand_of(rows: Int, work: Int, machine: Machine, sectors: Int, place: int, 
         return 0
     if access < 0:
         return 0
-    amounts[Demand.TAGS] = tag_turns(machine, work[access + Access.LINES])
+    amounts[Demand.TAGS] = tag_turns(work, machine, access) // SIXTEENTH
     data = work[access + Access.SECTORS] * SECTOR_BYTES
+    # What a copy writes comes behind loads that were issued later, so nobody has to wait for it.
+    amounts[Demand.SHARED] = data_turns(rows.reshape(-1), work, machine, i * Row.WIDTH, access)
+    if rows[i, Row.CACHED] == Cached.KEEPS:
+        return 0
     if is_cached_load(rows, i):
-        amounts[Demand.SHARED] = (data - 1) // machine.shared_bytes + 1
         return brings_its_own(work, sectors, access)
     amounts[Demand.L2] = (data + machine.l2_bytes - 1) // machine.l2_bytes
-    if way == Way.COPY and machine.copy_fills_shared:
-        amounts[Demand.SHARED] = work[access + Access.PASSES]
     return 1 if load and data else 0

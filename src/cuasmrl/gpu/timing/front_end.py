@@ -1,12 +1,12 @@
 """Instruction fetch: the L0 cache of a sub-core with a stream buffer that runs ahead."""
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Machine
 from cuasmrl.gpu.timing.records import Core
 
 
-@compiled
+@inlined
 def fetch(machine: Machine, state: Int, c: int, line: int, now: int) -> int:
     """When a line of instructions is there; asks for the lines behind it too."""
     size = machine.l0_lines

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import SUB_CORES, Core, Seat, Sm, Warp
+from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Warp
 
 L1_WAYS = 4
 TAG_WORDS = 4
@@ -21,6 +21,10 @@ class Layout(NamedTuple):
     warps_end: int
     tags: int
     """Four words per way of the L1 cache: line, sectors, last use, and one to spare."""
+    ready: int
+    """When each warp may issue, those of a sub-core side by side."""
+    slots: int
+    """Warps of a sub-core."""
     ends: int
     """When each block was done."""
     size: int
@@ -37,7 +41,11 @@ class Machine(NamedTuple):
     shared_bytes: int
     return_bytes: int
     copy_fills_shared: int
+    copy_bytes: int
+    port_backlog: int
     tag_lines: int
+    tag_extra: int
+    """In sixteenths."""
     l1_sets: int
     l2_latency: int
     l2_jitter: int
@@ -45,6 +53,7 @@ class Machine(NamedTuple):
     dram_latency: int
     dram_per_mille: int
     bar_latency: int
+    bar_gap: int
     branch_taken: int
     stop_hold: int
     constant_miss: int
@@ -53,6 +62,7 @@ class Machine(NamedTuple):
     prefetch_lines: int
     l0_lines: int
     block_start: int
+    warp_choice: int
 
 
 def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
@@ -68,7 +78,10 @@ def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
         shared_bytes=cycles("shared_bytes"),
         return_bytes=cycles("return_bytes"),
         copy_fills_shared=cycles("copy_fills_shared"),
+        copy_bytes=cycles("copy_bytes"),
+        port_backlog=cycles("port_backlog"),
         tag_lines=cycles("tag_lines"),
+        tag_extra=round(SIXTEENTH * parameters["tag_extra"]),
         l1_sets=int(cache) // (L1_WAYS * _LINE_BYTES),
         l2_latency=cycles("l2_latency"),
         l2_jitter=cycles("l2_jitter"),
@@ -76,6 +89,7 @@ def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
         dram_latency=cycles("dram_latency"),
         dram_per_mille=round(1000 * parameters["dram_share"]),
         bar_latency=cycles("bar_latency"),
+        bar_gap=cycles("bar_gap"),
         branch_taken=cycles("branch_taken"),
         stop_hold=cycles("stop_hold"),
         constant_miss=cycles("constant_miss"),
@@ -84,6 +98,7 @@ def machine_of(parameters: Parameters, shared_bytes: int) -> Machine:
         prefetch_lines=cycles("prefetch_lines"),
         l0_lines=cycles("l0_bytes") // _LINE_BYTES,
         block_start=cycles("block_start"),
+        warp_choice=cycles("warp_choice"),
     )
 
 
@@ -94,5 +109,7 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     seats = cores + SUB_CORES * core_width
     warps = seats + resident * Seat.WIDTH
     tags = warps + resident * per_block * Warp.WIDTH
-    ends = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
-    return Layout(cores, core_width, seats, warps, tags, tags, ends, ends + blocks)
+    ready = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    slots = -(-resident * per_block // SUB_CORES)
+    ends = ready + SUB_CORES * slots
+    return Layout(cores, core_width, seats, warps, tags, tags, ready, slots, ends, ends + blocks)

@@ -6,16 +6,16 @@ published latency of its kind; queues and ports only add to it.
 
 import numpy as np
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
-from cuasmrl.gpu.timing.records import ACCEPT_RING, PORT_RING, Access, Core, Row, Sm, Way
+from cuasmrl.gpu.timing.records import ACCEPT_RING, PORT_RING, PORT_SPAN, SIXTEENTH, Access, Core, Row, Sm
 
 _SECTOR_BYTES = 32
 _WARP_WORD_BYTES = 128
 
 
-@compiled
+@inlined
 def scatter(seed: int, a: int, b: int) -> int:
     """63 bits that look random, the same for the same three numbers (the mixer of splitmix64)."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(a) * np.uint64(0xBF58476D1CE4E5B9)
@@ -25,17 +25,22 @@ def scatter(seed: int, a: int, b: int) -> int:
     return np.int64((x ^ (x >> np.uint64(31))) >> np.uint64(1))  # type: ignore[return-value]
 
 
-@compiled
-def accept(machine: Machine, state: Int, c: int, now: int) -> int:
-    """When the SM takes over an instruction that is issued now; takes a place of the queue until then."""
+@inlined
+def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
+    """When the SM takes over an instruction that is issued now and comes in so many turns.
+
+    It takes a place of the queue until then. Nothing is taken over while the data port is too far behind.
+    """
     at = max(now + machine.accept_delay, state[c + Core.ACCEPTED] + machine.agu_interval)
+    at = max(at, state[Sm.PORT_END] - machine.port_backlog)
     near = machine.sm_accept_interval - 1
     other = at - near
-    while other <= at + near:
+    while other <= at + near + turns - 1:
         if state[Sm.ACCEPTS + other % ACCEPT_RING] == other:
             at = other + near + 1
         other += 1
-    state[Sm.ACCEPTS + at % ACCEPT_RING] = at
+    for taken in range(at, at + turns):
+        state[Sm.ACCEPTS + taken % ACCEPT_RING] = taken
     state[c + Core.ACCEPTED] = at
     place = state[c + Core.QUEUED]
     state[c + Core.QUEUE + place] = at
@@ -43,22 +48,33 @@ def accept(machine: Machine, state: Int, c: int, now: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def take_port(state: Int, at: int, turns: int) -> int:
     """Take the first free turns of the data port; says when they would have begun if they stood together."""
     left = turns
     while left:
-        if state[Sm.PORT + at % PORT_RING] != at:
-            state[Sm.PORT + at % PORT_RING] = at
-            left -= 1
-        at += 1
+        span = at // PORT_SPAN
+        place = Sm.PORT + 2 * (span % PORT_RING)
+        if state[place] != span:
+            state[place] = span
+            state[place + 1] = 0
+        taken, cycle = state[place + 1], at % PORT_SPAN
+        while left and cycle < PORT_SPAN:
+            if not taken >> cycle & 1:
+                taken |= 1 << cycle
+                left -= 1
+            cycle += 1
+        state[place + 1] = taken
+        at = span * PORT_SPAN + cycle
     return at - turns
 
 
-@compiled
+@inlined
 def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int, accepted: int) -> int:
     """Cycles that an access to shared memory takes beyond its latency."""
-    start = take_port(state, accepted, passes * _WARP_WORD_BYTES // machine.shared_bytes)
+    turns = passes * _WARP_WORD_BYTES // machine.shared_bytes
+    start = take_port(state, accepted, turns)
+    state[Sm.PORT_END] = max(state[Sm.PORT_END], start + turns)
     back = start
     if code[p + Row.IS_LOAD]:
         back = max(start, state[c + Core.RETURN_FREE])
@@ -66,26 +82,65 @@ def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int,
     return back - accepted + machine.conflict_step * max(0, passes - code[p + Row.LEAST_PASSES])
 
 
-@compiled
-def tag_turns(machine: Machine, lines: int) -> int:
-    """Turns of the tags; RRZE gpu-benches has one more than the lines need once one turn is not enough."""
-    return lines // machine.tag_lines + 1 if lines > machine.tag_lines else 1
+@inlined
+def tag_turns(work: Int, machine: Machine, access: int) -> int:
+    """Turns of the tags, in sixteenths: one for each group of four lines.
+
+    Lines that lie far apart share turns, but not perfectly: RRZE gpu-benches has one turn for four of them,
+    and a little more than one beside.
+    """
+    shared = work[access + Access.LINES] * SIXTEENTH // machine.tag_lines + machine.tag_extra
+    return max(SIXTEENTH, min(work[access + Access.GROUPS] * SIXTEENTH, shared))
 
 
-@compiled
+@inlined
+def data_turns(code: Int, work: Int, machine: Machine, p: int, access: int) -> int:
+    """Turns of the data port for an access to global or local memory: as many as its banks need.
+
+    L1 and shared memory are one array with one data port, so both have the same banks.
+    """
+    if code[p + Row.BANKS]:
+        return work[access + Access.PASSES] * _WARP_WORD_BYTES // machine.shared_bytes
+    if code[p + Row.CACHED]:
+        return (work[access + Access.SECTORS] * _SECTOR_BYTES - 1) // machine.shared_bytes + 1
+    return 0
+
+
+@inlined
+def copy_turns(work: Int, machine: Machine, access: int) -> int:
+    """Turns in which a copy comes into the SM."""
+    if machine.sm_accept_interval == 0:
+        return 1
+    return max(1, work[access + Access.SECTORS] * _SECTOR_BYTES // machine.copy_bytes)
+
+
+@inlined
+def fill(work: Int, machine: Machine, state: Int, access: int, complete: int) -> int:
+    """When a copy is complete that would be if the data port were free to write what it brings."""
+    if not machine.copy_fills_shared:
+        return complete
+    turns = work[access + Access.PASSES] * _WARP_WORD_BYTES // min(machine.copy_bytes, machine.shared_bytes)
+    return take_port(state, complete - turns, turns) + turns
+
+
+@inlined
 def global_access(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, p: int, access: int, accepted: int,
     random: int,
 ) -> int:  # fmt: skip
     """Cycles that an access to global or local memory takes beyond an L1 hit."""
-    way, load = code[p + Row.WAY], code[p + Row.IS_LOAD]
-    start = max(accepted, state[Sm.TAG_FREE])
+    load = code[p + Row.IS_LOAD]
+    start = max(accepted, state[Sm.TAG_FREE] // SIXTEENTH)
+    turns = data_turns(code, work, machine, p, access)
+    if turns:
+        start = take_port(state, start, turns)
+        state[Sm.PORT_END] = max(state[Sm.PORT_END], start + turns)
+    state[Sm.TAG_FREE] = max(state[Sm.TAG_FREE], start * SIXTEENTH) + tag_turns(work, machine, access)
     missing = work[access + Access.SECTORS]
-    if load and way == Way.GLOBAL:
-        # L1 and shared memory are one array with one data port.
-        start = take_port(state, start, (missing * _SECTOR_BYTES - 1) // machine.shared_bytes + 1)
+    if code[p + Row.CACHED]:
         missing = l1_misses(work, machine, layout, state, access)
-    state[Sm.TAG_FREE] = start + tag_turns(machine, work[access + Access.LINES])
+        if not load:
+            missing = 0
     extra = start - accepted
     if missing:
         leave = max(start, state[Sm.L2_FREE])
@@ -97,12 +152,10 @@ def global_access(
                 far = machine.dram_latency
             jitter = random // 1009 % machine.l2_jitter if machine.l2_jitter else 0
             extra = max(leave - accepted + far - code[p + Row.RAW] + jitter, done - accepted)
-    if way == Way.COPY and machine.copy_fills_shared:
-        take_port(state, accepted, work[access + Access.PASSES])
     return extra
 
 
-@compiled
+@inlined
 def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: int) -> int:
     """Sectors of an access that are not in L1; brings them in. The line used longest ago leaves its set."""
     state[Sm.CLOCK] += 1
@@ -110,7 +163,9 @@ def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: i
     for s in range(work[access + Access.SECTORS]):
         sector = work[access + Access.FIRST_SECTOR + s]
         line = sector >> 2
-        first = layout.tags + line % machine.l1_sets * L1_WAYS * TAG_WORDS
+        # Lines a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
+        folded = line ^ (line >> 7) ^ (line >> 14)
+        first = layout.tags + folded % machine.l1_sets * L1_WAYS * TAG_WORDS
         way, oldest = -1, first
         for k in range(first, first + L1_WAYS * TAG_WORDS, TAG_WORDS):
             if state[k] == line:

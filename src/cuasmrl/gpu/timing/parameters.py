@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from importlib import resources
@@ -13,6 +13,9 @@ from io import StringIO
 
 from cuasmrl.errors import CuasmrlError
 
+SWITCH = "switch"
+CHOICE = "choice"
+"""The unit of a number that says which of several mechanisms or sizes it is: `choice 0 1 2`."""
 COLUMNS = ("parameter", "value", "unit", "low", "high", "certainty", "source")
 
 
@@ -35,6 +38,17 @@ class Number:
     high: float
     certainty: Certainty
     source: str
+
+    @property
+    def choices(self) -> tuple[float, ...]:
+        """The only values it may have; none if it may have any in its range."""
+        kind, *values = self.unit.split()
+        if kind == SWITCH:
+            return (0.0, 1.0)
+        return tuple(float(value) for value in values) if kind == CHOICE else ()
+
+    def allows(self, value: float) -> bool:
+        return not self.choices or value in self.choices
 
 
 class Parameters(Mapping[str, float]):
@@ -74,8 +88,20 @@ class Parameters(Mapping[str, float]):
             if old is None:
                 self[name]  # raises
                 raise AssertionError
-            numbers[name] = Number(value, old.unit, old.low, old.high, old.certainty, old.source)
+            if not old.allows(value):
+                raise CuasmrlError(
+                    f"{name} of {self.chip} cannot be {value:g}: it is one of "
+                    f"{', '.join(f'{choice:g}' for choice in old.choices)}."
+                )
+            numbers[name] = replace(old, value=value)
         return Parameters(self.chip, numbers)
+
+
+@lru_cache
+def chips_with_data() -> tuple[str, ...]:
+    """Short names of the chips that have a file."""
+    folder = resources.files("cuasmrl.gpu.timing") / "chips"
+    return tuple(sorted(file.name.removesuffix(".csv") for file in folder.iterdir()))
 
 
 @lru_cache
@@ -83,12 +109,9 @@ def load_parameters(chip: str) -> Parameters:
     """The data file of a chip, by its short name."""
     file = resources.files("cuasmrl.gpu.timing") / "chips" / f"{chip}.csv"
     if not file.is_file():
-        known = sorted(
-            f.name.removesuffix(".csv") for f in (resources.files("cuasmrl.gpu.timing") / "chips").iterdir()
-        )
         raise CuasmrlError(
             f"there is no timing data for {chip}, so nothing can be timed on it; choose one of "
-            f"{', '.join(known)}"
+            f"{', '.join(chips_with_data())}"
         )
     return parse_parameters(chip, file.read_text())
 
@@ -110,5 +133,21 @@ def parse_parameters(chip: str, text: str) -> Parameters:
             raise CuasmrlError(f"{where}: {value} does not lie in {low} to {high}, or is negative.")
         if name in numbers or not row["source"] or not row["unit"]:
             raise CuasmrlError(f"{where} stands twice, or lacks its unit or source.")
-        numbers[name] = Number(value, row["unit"], low, high, certainty, row["source"])
+        number = Number(value, row["unit"], low, high, certainty, row["source"])
+        _check_choices(number, where)
+        numbers[name] = number
     return Parameters(chip, numbers)
+
+
+def _check_choices(number: Number, where: str) -> None:
+    """One of several values has to be one of them, and the range to go from the least to the largest."""
+    try:
+        choices = number.choices
+    except ValueError as error:
+        raise CuasmrlError(f"{where} is not understood: {error}.") from error
+    if number.unit.split()[0] == CHOICE and len(choices) < 2:
+        raise CuasmrlError(f"{where} is a choice, but its unit does not name two values or more.")
+    if not number.allows(number.value):
+        raise CuasmrlError(f"{where}: {number.value:g} is none of {', '.join(f'{c:g}' for c in choices)}.")
+    if number.unit.split()[0] == CHOICE and (number.low, number.high) != (min(choices), max(choices)):
+        raise CuasmrlError(f"{where}: its range must go from the least of its values to the largest.")

@@ -1,9 +1,9 @@
 """What issuing an instruction sets in motion: units, tensor cores, the memory pipe, scoreboards."""
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Layout, Machine
-from cuasmrl.gpu.timing.memory import accept, global_access, scatter, shared
+from cuasmrl.gpu.timing.memory import accept, copy_turns, fill, global_access, scatter, shared
 from cuasmrl.gpu.timing.records import (
     IN_FLIGHT,
     SIXTEENTH,
@@ -27,7 +27,7 @@ _DEPBAR_STALL = 4
 """A DEPBAR that stalls less does not hold up the next instruction."""
 
 
-@compiled
+@inlined
 def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> None:
     """An instruction of fixed latency, or of a unit that announces its result, goes down its pipe."""
     unit = code[p + Row.UNIT]
@@ -43,7 +43,14 @@ def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) 
         state[c + Core.CONTROL_FREE] = max(now + 1, enter - 1)
 
 
-@compiled
+@inlined
+def occupy_all(code: Int, layout: Layout, state: Int, p: int, now: int) -> None:
+    """The unit is the only one of its SM: the other sub-cores cannot use it either."""
+    for core in range(layout.cores, layout.seats, layout.core_width):
+        state[core + Core.UNIT_FREE + code[p + Row.UNIT]] = now + code[p + Row.HOLD]
+
+
+@inlined
 def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> int:
     """A product starts in the tensor core; says when its result is there."""
     start = max(now * SIXTEENTH, state[c + Core.TENSOR_FREE])
@@ -60,7 +67,14 @@ def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int
     return up(done)
 
 
-@compiled
+@inlined
+def access_of(code: Int, work: Int, state: Int, p: int, w: int) -> int:
+    """The access of a warp's next instruction; -1 if it has none or no lane is active."""
+    slot = code[p + Row.SLOT]
+    return work[work[Job.ACCESSES] + work[state[w + Warp.VISIT] + 1] + slot] if slot >= 0 else -1
+
+
+@inlined
 def send(
     code: Int,
     work: Int,
@@ -69,14 +83,14 @@ def send(
     state: Int,
     c: int,
     w: int,
+    access: int,
     accepted: int,
 ) -> int:
     """A memory instruction that the SM takes over: when its result is there."""
     p = state[w + Warp.POSITION]
     slot, way = code[p + Row.SLOT], code[p + Row.WAY]
-    complete = accepted + code[p + Row.RAW] - machine.accept_delay
     visit = state[w + Warp.VISIT]
-    access = work[work[Job.ACCESSES] + work[visit + 1] + slot] if slot >= 0 else -1
+    complete = accepted + code[p + Row.RAW] - machine.accept_delay
     if way == Way.SHARED and (access >= 0 or slot < 0):
         passes = max(1, work[access + Access.PASSES]) if access >= 0 else 1
         complete += shared(code, machine, state, p, c, passes, accepted)
@@ -85,11 +99,13 @@ def send(
         random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | visit, who)
         complete += global_access(code, work, machine, layout, state, p, access, accepted, random)
     if way == Way.COPY:
+        if access >= 0:
+            complete = fill(work, machine, state, access, complete)
         state[w + Warp.COPIES] = max(state[w + Warp.COPIES], complete)
     return complete
 
 
-@compiled
+@inlined
 def raise_board(state: Int, w: int, board: int, done: int, long: int, now: int) -> None:
     before = state[w + Warp.BOARD_DONE + board]
     state[w + Warp.BOARD_BEFORE + board] = before
@@ -98,7 +114,7 @@ def raise_board(state: Int, w: int, board: int, done: int, long: int, now: int) 
     state[w + Warp.BOARD_LONG + board] = long
 
 
-@compiled
+@inlined
 def close_group(state: Int, w: int) -> int:
     """All copies so far become a group; says when it has arrived, not before those closed earlier."""
     number = state[w + Warp.GROUPS]
@@ -110,7 +126,7 @@ def close_group(state: Int, w: int) -> int:
     return done
 
 
-@compiled
+@inlined
 def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> None:
     """The stall counter, and what DEPBAR holds the next instruction for."""
     stall, yields = code[p + Row.STALL], code[p + Row.YIELDS]
@@ -133,7 +149,7 @@ def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> N
             state[w + Warp.COPIES_END] = state[w + Warp.GROUP_DONE + (arrived - 1) % IN_FLIGHT]
 
 
-@compiled
+@inlined
 def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: int) -> None:
     at = state[Sm.ISSUED] * Note.WIDTH
     state[Sm.ISSUED] += 1
@@ -146,7 +162,7 @@ def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: i
         log[at + Note.FREED] = freed
 
 
-@compiled
+@inlined
 def issue(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, c: int, w: int,
     now: int,
@@ -159,14 +175,18 @@ def issue(
     state[c + Core.LAST_WARP] = w
     complete = freed = now
     if kind == Kind.QUEUED:
-        accepted = accept(machine, state, c, now)
+        access = access_of(code, work, state, p, w)
+        turns = copy_turns(work, machine, access) if way == Way.COPY and access >= 0 else 1
+        accepted = accept(machine, state, c, now, turns)
         state[c + Core.CONTROL_FREE] = max(state[c + Core.CONTROL_FREE], now + 1)
         freed = accepted + code[p + Row.WAR] - machine.accept_delay
-        complete = send(code, work, machine, layout, state, c, w, accepted)
+        complete = send(code, work, machine, layout, state, c, w, access, accepted)
     elif kind == Kind.TENSOR:
         complete = multiply(code, state, tally, p, c, w, now)
     else:
         occupy(code, state, tally, p, c, w, now)
+        if code[p + Row.OF_SM]:
+            occupy_all(code, layout, state, p, now)
         if kind == Kind.UNIT:
             complete = now + code[p + Row.RAW]
             freed = now + code[p + Row.WAR]

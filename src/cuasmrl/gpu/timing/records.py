@@ -1,7 +1,7 @@
 """Fields of the records that the replay works on: instructions, warps, sub-cores, the SM.
 
 Compiled code works on flat arrays of 64-bit integers: the code, the work, the state, the tally, the log. A
-record is named by the position where it begins, a field is added to it: `state[w + Warp.READY]`. Inside the
+record is named by the position where it begins, a field is added to it: `state[w + Warp.VISIT]`. Inside the
 replay the arrays are bare pointers. That keeps it free of objects and their reference counts, which would
 cost more than the model itself.
 
@@ -20,8 +20,11 @@ SLOTS = 3
 FAR = 1 << 60
 REGISTERS = 256
 CONSTANT_LINES = 1024
-ACCEPT_RING, PORT_RING = 256, 1024
+ACCEPT_RING = 1024
 """Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long."""
+PORT_SPAN = 32
+PORT_RING = 128
+"""Spans of so many cycles, for turns of the data port: a copy needs some when it comes from afar."""
 READS, WRITES = 16, 8
 """General registers of an instruction that may be results of tensor products, or are."""
 
@@ -50,6 +53,28 @@ class Way(IntEnum):
     OTHER = 4
 
 
+class Cached(IntEnum):
+    """How an access to global or local memory uses L1."""
+
+    NO = 0
+    """It goes to L2: stores, atomics, loads that the device or the system has to see, and most copies."""
+    LOADS = 1
+    """It looks for its data in L1."""
+    KEEPS = 2
+    """Local memory: loads look there, and what is stored stays there."""
+
+
+class Choice(IntEnum):
+    """Which of the warps that are ready a sub-core issues."""
+
+    YOUNGEST = 0
+    """The one that issued last as long as it is ready, then the youngest."""
+    OLDEST = 1
+    """The one that issued last as long as it is ready, then the oldest."""
+    LEAST_RECENT = 2
+    """The one that has not issued for longest."""
+
+
 class Unit(IntEnum):
     """Functional units of a sub-core."""
 
@@ -66,59 +91,67 @@ class Unit(IntEnum):
 
 
 class Row(IntEnum):
-    """An instruction of the schedule."""
+    """An instruction of the schedule: first what is looked at most often."""
 
-    ORIGINAL = 0
-    """Index in the listing that was traced."""
-    KIND = 1
-    UNIT = 2
-    HOLD = 3
-    """Cycles for which its unit takes nothing else."""
-    LITE = 4
-    """May it use the second FP32 pipe?"""
-    STALL = 5
-    YIELDS = 6
-    WAIT = 7
-    WRITE_BOARD = 8
-    READ_BOARD = 9
-    WAY = 10
-    RAW = 11
-    """From issue to the earliest consumer on an idle machine; sixteenths for tensor cores."""
-    WAR = 12
-    """From issue until its sources may be overwritten."""
-    LEAST_PASSES = 13
-    WORDS = 14
-    """Registers per lane that come back from memory."""
-    IS_LOAD = 15
-    SLOT = 16
-    """Its number among the traced instructions of its block; -1 if it has no accesses."""
-    DEPBAR_COUNT = 17
-    INTERVAL = 18
-    """Sixteenths between products of a sub-core."""
-    REUSE = 19
-    CONSTANT = 20
-    """Line of a constant bank that a fixed-latency operand reads; -1 for none."""
-    SOURCES = 21
-    """Six fields: registers by operand slot, -1 for none."""
-    READ_COUNT = 27
-    """Registers it reads that some tensor product writes."""
-    READS = 28
-    WRITE_COUNT = 44
-    """Registers a tensor product writes."""
-    WRITES = 45
-    LINE = 53
-    """Its line of the instruction cache."""
-    LAST = 54
+    KIND = 0
+    UNIT = 1
+    STALL = 2
+    YIELDS = 3
+    WAIT = 4
+    WRITE_BOARD = 5
+    READ_BOARD = 6
+    LAST = 7
     """Is it the last of its block?"""
-    FIRST = 55
+    FIRST = 8
     """Is it the first of its line?"""
-    TALLY = 56
+    LINE = 9
+    """Its line of the instruction cache."""
+    TALLY = 10
     """Where its cycles are counted."""
-    SAME_WARP = 57
+    CONSTANT = 11
+    """Line of a constant bank that a fixed-latency operand reads; -1 for none."""
+    HOLD = 12
+    """Cycles for which its unit takes nothing else."""
+    LITE = 13
+    """May it use the second FP32 pipe?"""
+    OF_SM = 14
+    """Is its unit the only one of the SM?"""
+    REUSE = 15
+    WAY = 16
+    SLOT = 17
+    """Its number among the traced instructions of its block; -1 if it has no accesses."""
+    RAW = 18
+    """From issue to the earliest consumer on an idle machine; sixteenths for tensor cores."""
+    WAR = 19
+    """From issue until its sources may be overwritten."""
+    IS_LOAD = 20
+    WORDS = 21
+    """Registers per lane that come back from memory."""
+    LEAST_PASSES = 22
+    CACHED = 23
+    """How it uses L1: a `Cached`."""
+    BANKS = 24
+    """Are the passes of its accesses turns of the data port?"""
+    INTERVAL = 25
+    """Sixteenths between products of a sub-core."""
+    SAME_WARP = 26
     """Least cycles from the issue of a product to the next one of the same warp."""
-    DEPBAR_BOARD = 58
+    AHEAD = 27
+    """Cycles for which a product may wait at the tensor core after its issue."""
+    ORIGINAL = 28
+    """Index in the listing that was traced."""
+    DEPBAR_COUNT = 29
+    DEPBAR_BOARD = 30
     """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
-    WIDTH = 59
+    SOURCES = 31
+    """Six fields: registers by operand slot, -1 for none."""
+    READ_COUNT = 37
+    """Registers it reads that some tensor product writes."""
+    READS = 38
+    WRITE_COUNT = 54
+    """Registers a tensor product writes."""
+    WRITES = 55
+    WIDTH = 63
 
 
 class Job(IntEnum):
@@ -143,13 +176,16 @@ class Access(IntEnum):
     LINES = 0
     PASSES = 1
     SECTORS = 2
-    FIRST_SECTOR = 3
+    GROUPS = 3
+    """Aligned groups of four lines that it touches."""
+    FIRST_SECTOR = 4
 
 
 class Sm(IntEnum):
     """What the sub-cores share; it stands at the beginning of the state."""
 
     TAG_FREE = 0
+    """In sixteenths."""
     L2_FREE = 1
     CLOCK = 2
     """Counts accesses, so that the oldest line can leave a cache."""
@@ -161,11 +197,13 @@ class Sm(IntEnum):
     """Numbers that the log has room for."""
     SEED = 7
     """Of the latency jitter."""
-    ACCEPTS = 8
+    PORT_END = 8
+    """When the data port has done what has been asked of it, but for copies that are on their way."""
+    ACCEPTS = 9
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
-    PORT = 8 + ACCEPT_RING
-    """Cycles in which the data port of shared memory and L1 is taken."""
-    WIDTH = 8 + ACCEPT_RING + PORT_RING
+    PORT = 9 + ACCEPT_RING
+    """When the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
+    WIDTH = 9 + ACCEPT_RING + 2 * PORT_RING
 
 
 class Core(IntEnum):
@@ -208,7 +246,7 @@ class Warp(IntEnum):
     POSITION = 4
     """Record of its next instruction."""
     READY = 5
-    """When that may issue as far as time decides; FAR at a barrier and when there is no warp."""
+    """Where it stands when that may issue as far as time decides; FAR at a barrier and without a warp."""
     LAST_ISSUE = 6
     BORN = 7
     STALL_END = 8

@@ -5,14 +5,14 @@ read in the three cycles that follow. The reuse cache holds one register per ope
 the same warp and slot, and any later read through the slot replaces it.
 """
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.records import SLOTS, Core, Row
 
 _READ_CYCLES = 3
 
 
-@compiled
+@inlined
 def read_operands(code: Int, state: Int, p: int, c: int, w: int, enter: int) -> int:
     """When an instruction that comes to Allocate in cycle `enter` can go on; takes the ports."""
     even = odd = 0

@@ -9,13 +9,26 @@ t + 2 on, where it waits for its read ports and holds up what comes behind.
 
 import numpy as np
 
-from cuasmrl.compiled import compiled, pointer_to
+from cuasmrl.compiled import compiled, inlined, pointer_to
 from cuasmrl.gpu.timing.attribution import attribute
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.front_end import fetch
 from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
 from cuasmrl.gpu.timing.pipes import issue
-from cuasmrl.gpu.timing.records import FAR, SUB_CORES, Core, Job, Kind, Reason, Row, Seat, Sm, Tally, Warp
+from cuasmrl.gpu.timing.records import (
+    FAR,
+    SUB_CORES,
+    Choice,
+    Core,
+    Job,
+    Kind,
+    Reason,
+    Row,
+    Seat,
+    Sm,
+    Tally,
+    Warp,
+)
 from cuasmrl.gpu.timing.waits import issue_time, ready_time
 
 _ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
@@ -36,8 +49,7 @@ def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
         state[c + Core.CACHED : c + Core.QUEUE] = -1
         state[c + Core.CONSTANTS : c + Core.TENSOR_FED] = FAR
         state[c + Core.LINES + machine.l0_lines : c + layout.core_width] = -1
-    for w in range(layout.warps, layout.warps_end, _WARP_WIDTH):
-        state[w + Warp.READY] = FAR
+    state[layout.ready : layout.ends] = FAR
     for k, seat in enumerate(range(layout.seats, layout.warps, _SEAT_WIDTH)):
         state[seat + Seat.WARPS] = layout.warps + k * per_block * _WARP_WIDTH
     for tag in range(layout.tags, layout.tags + machine.l1_sets * L1_WAYS * TAG_WORDS, TAG_WORDS):
@@ -46,7 +58,7 @@ def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
 
 
 @compiled
-def start_block(work: Int, state: Int, seat: int, now: int) -> None:
+def start_block(work: Int, layout: Layout, state: Int, seat: int, now: int) -> None:
     """Put the warps of the next block into their slots; they may issue from cycle `now` on."""
     per_block = work[Job.WARPS_PER_BLOCK]
     block = state[Sm.STARTED]
@@ -66,10 +78,12 @@ def start_block(work: Int, state: Int, seat: int, now: int) -> None:
         state[w + Warp.BORN] = now
         state[w + Warp.LAST_ISSUE] = now - 1
         state[w + Warp.STALL_END] = now
-        state[w + Warp.READY] = now
+        slot = (w - layout.warps) // _WARP_WIDTH
+        state[w + Warp.READY] = layout.ready + slot % SUB_CORES * layout.slots + slot // SUB_CORES
+        state[state[w + Warp.READY]] = now
 
 
-@compiled
+@inlined
 def advance(code: Int, work: Int, machine: Machine, state: Int, w: int, now: int) -> None:
     """To the next instruction on the warp's way."""
     p = state[w + Warp.POSITION]
@@ -86,15 +100,17 @@ def advance(code: Int, work: Int, machine: Machine, state: Int, w: int, now: int
 
 
 @compiled
-def open_barrier(code: Int, work: Int, state: Int, seat: int, release: int) -> None:
-    """All warps of a block that wait at its barrier may go on."""
+def open_barrier(code: Int, work: Int, machine: Machine, state: Int, seat: int, now: int) -> None:
+    """All warps of a block that wait at its barrier may go on, one after the other."""
     state[seat + Seat.ARRIVED] = 0
+    release = now + machine.bar_latency
     for k in range(work[Job.WARPS_PER_BLOCK]):
         w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
         if state[w + Warp.WAITING]:
             state[w + Warp.WAITING] = 0
             state[w + Warp.RELEASE] = release
-            state[w + Warp.READY] = ready_time(code, state, w)
+            release += machine.bar_gap
+            state[state[w + Warp.READY]] = ready_time(code, state, w)
 
 
 @compiled
@@ -105,30 +121,50 @@ def wake(layout: Layout, state: Int, at: int) -> None:
         state[c + Core.NEXT] = min(state[c + Core.NEXT], at)
 
 
-@compiled
+@inlined
+def comes_before(choice: int, state: Int, w: int, best: int, last: int) -> bool:
+    """Is a warp chosen rather than the best of those before it? `last` is the one that issued last.
+
+    Of warps that began together, the one with the higher number is the younger.
+    """
+    if choice == Choice.LEAST_RECENT:
+        return state[w + Warp.LAST_ISSUE] <= state[best + Warp.LAST_ISSUE]
+    if last in (w, best):
+        return w == last
+    if choice == Choice.OLDEST:
+        return state[w + Warp.BORN] < state[best + Warp.BORN]
+    return state[w + Warp.BORN] >= state[best + Warp.BORN]
+
+
+@inlined
 def choose(
     code: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, now: int
 ) -> tuple[int, int]:
-    """The warp that issues now, or -1; and when the next one of this sub-core may.
-
-    Greedy, then youngest: the warp that issued last, else the one that came last or has the highest number.
-    """
+    """The warp that issues now, or -1; and when the next one of this sub-core may."""
     best, soonest = -1, FAR
     last = state[c + Core.LAST_WARP]
-    for w in range(layout.warps + number * _WARP_WIDTH, layout.warps_end, SUB_CORES * _WARP_WIDTH):
-        at = state[w + Warp.READY]
-        if at <= now:
-            at = issue_time(code, machine, state, c, w, now)
+    first = layout.ready + number * layout.slots
+    for k in range(layout.slots):
+        at = state[first + k]
+        if at > now:
+            soonest = min(soonest, at)
+            continue
+        w = layout.warps + (number + k * SUB_CORES) * _WARP_WIDTH
+        at = issue_time(code, machine, state, c, w, now)
         # Only one of those that could issue now will.
         soonest = min(soonest, max(at, now + 1))
         if at > now:
+            # Units, ports and queues only get fuller, so nobody need look before. Only the warp that has sent
+            # the last product may do better once another has.
+            if state[c + Core.LAST_TENSOR] != w:
+                state[first + k] = at
             continue
-        if best < 0 or w == last or (best != last and state[w + Warp.BORN] >= state[best + Warp.BORN]):
+        if best < 0 or comes_before(machine.warp_choice, state, w, best, last):
             best = w
     return best, soonest
 
 
-@compiled
+@inlined
 def go_on(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, c: int, w: int, blocks: int, now: int
 ) -> None:  # fmt: skip
@@ -136,14 +172,15 @@ def go_on(
     at_barrier = code[state[w + Warp.POSITION] + Row.KIND] == Kind.BARRIER
     seat = state[w + Warp.SEAT]
     advance(code, work, machine, state, w, now)
-    state[w + Warp.READY] = FAR
+    place = state[w + Warp.READY]
+    state[place] = FAR
     if state[w + Warp.VISIT] >= state[w + Warp.LAST_VISIT]:
         state[seat + Seat.ALIVE] -= 1
         if state[seat + Seat.ALIVE] == 0:
             state[layout.ends + state[w + Warp.BLOCK]] = now + 1
             state[Sm.FINISHED] += 1
             if state[Sm.STARTED] < blocks:
-                start_block(work, state, seat, now + machine.block_start)
+                start_block(work, layout, state, seat, now + machine.block_start)
                 wake(layout, state, now + machine.block_start)
     else:
         p = state[w + Warp.POSITION]
@@ -153,10 +190,10 @@ def go_on(
             state[seat + Seat.ARRIVED] += 1
             state[w + Warp.WAITING] = 1
         else:
-            state[w + Warp.READY] = ready_time(code, state, w)
-            state[c + Core.NEXT] = min(state[c + Core.NEXT], max(now + 1, state[w + Warp.READY]))
+            state[place] = ready_time(code, state, w)
+            state[c + Core.NEXT] = min(state[c + Core.NEXT], max(now + 1, state[place]))
     if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
-        open_barrier(code, work, state, seat, now + machine.bar_latency)
+        open_barrier(code, work, machine, state, seat, now)
         wake(layout, state, now + 1)
 
 
@@ -167,7 +204,7 @@ def run(
 ) -> None:  # fmt: skip
     """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
     for k in range(min(resident, blocks)):
-        start_block(work, state, layout.seats + k * _SEAT_WIDTH, 0)
+        start_block(work, layout, state, layout.seats + k * _SEAT_WIDTH, 0)
     now = 0
     while now < FAR and state[Sm.FINISHED] < blocks:
         for number in range(SUB_CORES):

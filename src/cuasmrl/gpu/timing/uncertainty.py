@@ -19,7 +19,6 @@ from cuasmrl.schedule import Schedule
 
 UNIT = "modelled cycles"
 _WORKERS = 2
-_SWITCH = "switch"
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,10 @@ def draw(parameters: Parameters, count: int, seed: int = 0) -> list[Parameters]:
 
 
 def _drawn(rng: random.Random, number: Number) -> float:
-    """Below and above the stated value with equal chance, evenly on either side; a switch on or off."""
+    """Below and above the stated value with equal chance, evenly on either side; choices evenly."""
+    if number.choices:
+        return rng.choice(number.choices)
     above = rng.random() < 0.5
-    if number.unit == _SWITCH:
-        return float(above)
     return rng.uniform(number.value, number.high) if above else rng.uniform(number.low, number.value)
 
 

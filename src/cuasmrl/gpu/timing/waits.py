@@ -3,19 +3,19 @@
 In compiled functions `p`, `w` and `c` are the records of an instruction, a warp and a sub-core.
 """
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Machine
 from cuasmrl.gpu.timing.records import BOARDS, CONSTANT_LINES, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
 
 
-@compiled
+@inlined
 def up(sixteenths: int) -> int:
     """The cycle in which, or before which, something has happened."""
     return (sixteenths + SIXTEENTH - 1) // SIXTEENTH
 
 
-@compiled
+@inlined
 def boards_done(code: Int, state: Int, p: int, w: int, long: int) -> int:
     """When the scoreboards that an instruction waits for are zero; one raised a cycle ago is not seen yet."""
     done = 0
@@ -29,7 +29,23 @@ def boards_done(code: Int, state: Int, p: int, w: int, long: int) -> int:
     return done
 
 
-@compiled
+@inlined
+def all_boards_done(code: Int, state: Int, p: int, w: int) -> int:
+    """As `boards_done`, whatever the scoreboards stand for."""
+    done, board = 0, 0
+    mask = code[p + Row.WAIT]
+    while mask:
+        if mask & 1:
+            if state[w + Warp.BOARD_SET + board] + 2 <= state[w + Warp.STALL_END]:
+                done = max(done, state[w + Warp.BOARD_DONE + board])
+            else:
+                done = max(done, state[w + Warp.BOARD_BEFORE + board])
+        mask >>= 1
+        board += 1
+    return done
+
+
+@inlined
 def tensor_results(code: Int, state: Int, p: int, w: int) -> int:
     """When the products whose results an instruction reads are there."""
     done = 0
@@ -38,47 +54,46 @@ def tensor_results(code: Int, state: Int, p: int, w: int) -> int:
     return up(done)
 
 
-@compiled
+@inlined
 def ready_time(code: Int, state: Int, w: int) -> int:
     """When everything has happened that a warp's next instruction waits for by itself."""
     p = state[w + Warp.POSITION]
     at = max(state[w + Warp.STALL_END], state[w + Warp.JUMP_END])
     at = max(at, state[w + Warp.FETCH_END])
     if code[p + Row.WAIT]:
-        at = max(at, boards_done(code, state, p, w, 0))
-        at = max(at, boards_done(code, state, p, w, 1))
+        at = max(at, all_boards_done(code, state, p, w))
     at = max(at, state[w + Warp.COPIES_END])
     at = max(at, state[w + Warp.RELEASE])
     return max(at, tensor_results(code, state, p, w))
 
 
-@compiled
-def tensor_free(state: Int, c: int, w: int) -> int:
-    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction of it."""
-    free = state[c + Core.TENSOR_FREE] // SIXTEENTH
+@inlined
+def tensor_free(code: Int, state: Int, p: int, c: int, w: int) -> int:
+    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction, or later."""
+    free = state[c + Core.TENSOR_FREE] // SIXTEENTH - code[p + Row.AHEAD]
     return max(free, state[c + Core.TENSOR_FED]) if state[c + Core.LAST_TENSOR] == w else free
 
 
-@compiled
+@inlined
 def unit_free(code: Int, state: Int, p: int, c: int) -> int:
     free = state[c + Core.UNIT_FREE + code[p + Row.UNIT]]
     return min(free, state[c + Core.UNIT_FREE + Unit.FMA_LITE]) if code[p + Row.LITE] else free
 
 
-@compiled
+@inlined
 def queue_free(state: Int, c: int) -> int:
     """When the memory queue has room for one more."""
     return state[c + Core.QUEUE + state[c + Core.QUEUED]]
 
 
-@compiled
+@inlined
 def issue_time(code: Int, machine: Machine, state: Int, c: int, w: int, now: int) -> int:
     """When units, ports and queues of the sub-core let an instruction in that is ready now."""
     p = state[w + Warp.POSITION]
     at = state[c + Core.CONTROL_FREE]
     kind = code[p + Row.KIND]
     if kind == Kind.TENSOR:
-        at = max(at, tensor_free(state, c, w))
+        at = max(at, tensor_free(code, state, p, c, w))
     elif kind == Kind.QUEUED:
         at = max(at, queue_free(state, c))
     elif code[p + Row.UNIT] != Unit.NONE:

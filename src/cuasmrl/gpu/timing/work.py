@@ -9,8 +9,11 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.emulator.trace import SECTOR_BYTES, code_digest
 from cuasmrl.gpu.timing.code import Int, traced_slots
-from cuasmrl.gpu.timing.records import Job, Row
+from cuasmrl.gpu.timing.records import Access, Job, Row
 from cuasmrl.schedule import control_flow
+
+_GROUP_SECTORS = 16
+"""Sectors of four lines, which lie side by side in the tags."""
 
 
 def lay_out(trace: Trace, listing: Listing) -> Int:
@@ -51,14 +54,23 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
 
 def _records(trace: Trace) -> tuple[Int, Int]:
     """All accesses one behind the other, and where each begins."""
-    parts, starts, at = [], [], 0
-    for k in range(len(trace.access_warp)):
-        sectors = trace.sectors(k) // SECTOR_BYTES
-        head = [int(trace.access_lines[k]), int(trace.access_passes[k]), len(sectors)]
-        parts.append(np.concatenate([head, sectors]).astype(np.int64))
-        starts.append(at)
-        at += len(parts[-1])
-    return np.concatenate([np.zeros(0, np.int64), *parts]), np.array(starts, np.int64)
+    first, counts = trace.pattern_start[:-1], np.diff(trace.pattern_start)
+    sizes = counts[trace.access_pattern]
+    starts = _starts(sizes + Access.FIRST_SECTOR)
+    ends = _starts(sizes)
+    within = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes)
+    offsets = trace.pattern_sectors[np.repeat(first[trace.access_pattern], sizes) + within]
+    sectors = np.repeat(trace.access_base // SECTOR_BYTES, sizes) + offsets
+    begins = np.ones(len(sectors), bool)
+    begins[1:] = (np.diff(sectors // _GROUP_SECTORS) != 0) | (within[1:] == 0)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    records = np.zeros(int(starts[-1]), np.int64)
+    records[starts[:-1] + Access.LINES] = trace.access_lines
+    records[starts[:-1] + Access.PASSES] = trace.access_passes
+    records[starts[:-1] + Access.SECTORS] = sizes
+    records[starts[:-1] + Access.GROUPS] = np.bincount(owner[begins], minlength=len(sizes))
+    records[np.repeat(starts[:-1], sizes) + Access.FIRST_SECTOR + within] = sectors
+    return records, starts[:-1]
 
 
 def _starts(counts: Int) -> Int:
