@@ -25,7 +25,7 @@ def compiled(function: F) -> F:
 def inlined(function: F) -> F:
     """As `compiled`, for what stands in a hot loop: it becomes part of every function that calls it.
 
-    LLVM leaves a function alone that has grown beyond a limit, and the loop around it is then three times slower.
+    LLVM leaves a function alone that has grown beyond a limit, and the loop around it is then much slower.
     """
     return _compiled(function, forceinline=True)
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cuasmrl.bench.microbenchmarks import experiments, figure, missing_compiler
+from cuasmrl.bench.microbenchmarks import experiments, figure, missing_compiler, unsettled
 from cuasmrl.bench.microbenchmarks.cubins import SOURCES, cubin_of, listings_of
 from cuasmrl.bench.microbenchmarks.patches import patched, watched
 from cuasmrl.bench.microbenchmarks.timeline import listing_of, run
-from cuasmrl.bench.timing import compare, published
+from cuasmrl.bench.timing import compare, parsed_changes, published
 from cuasmrl.binary.sass import without_control
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
@@ -24,6 +24,9 @@ CLOSE = [
     "V0106", "V0107", "V0109", "V0142", "V0164", "V0490",  # tensor
     "V0462", "V0463", "V0473", "V0480", "V0483",  # shared memory
     "V0518", "V0520",  # chases
+    "V0314", "V0353", "V0407", "V0453",  # grids of products and ldmatrix
+    "V0538", "V0558", "V0606", "V0631",  # strides and tiles
+    "V0715", "V0718", "V0719", "V0722", "V0732",  # a full block, one thread
 ]  # fmt: skip
 # What is known to be further off than 5 %, with the largest error in percent.
 KNOWN = {
@@ -35,6 +38,17 @@ KNOWN = {
     "V0687": 6, "V0492": 9, "V0494": 7, "V0658": 7, "V0663": 7,
     # Of low trust.
     "V0758": 8,
+    # One warp alone sends sparse products a little slower than several do.
+    "V0383": 6, "V0389": 6, "V0395": 6,
+    # Turns of the tags depend on how addresses are hashed.
+    "V0552": 8, "V0554": 9, "V0556": 7, "V0563": 7, "V0573": 8, "V0595": 7, "V0597": 7, "V0604": 7,
+    "V0610": 8, "V0637": 8, "V0640": 7, "V0641": 9,
+    # Wide loads of a full block lose some 2,500 cycles that are not explained.
+    "V0724": 12, "V0725": 8,
+    # An atomic is as far away as a load from L2.
+    "V0729": 6,
+    # All SMs at once: one SM alone gets all that its port lets through.
+    "V0727": 320,
 }  # fmt: skip
 
 
@@ -64,7 +78,29 @@ def test_every_experiment_makes_a_row() -> None:
         load_parameters(ROWS[name].chip)
         assert (SOURCES / f"{experiment.source}.cu").exists(), name
         assert experiment.per > 0, name
-    assert len(experiments()) > 300
+    assert len(experiments()) > 620
+
+
+def test_what_is_not_measured_yet_tells_settings_apart() -> None:
+    """Eight warps with eight copies each: 32 KB take 256, 512 or 1024 turns on their way in."""
+    found = unsettled.experiments()["LDSM.4 behind 8 LDGSTS.128, 8 warps"]
+    cycles = [figure(found, "a100", {"copy_bytes": rate, "copy_fills_shared": 0}) for rate in (32, 64, 128)]
+    assert cycles[0] - cycles[1] == pytest.approx(512, rel=0.02)
+    assert cycles[1] - cycles[2] == pytest.approx(256, rel=0.02)
+    none = unsettled.experiments()["LDSM.4 behind 0 LDGSTS.128, 8 warps"]
+    assert figure(none, "a100", {"copy_bytes": 32}) == figure(none, "a100", {"copy_bytes": 128})
+
+
+def test_numbers_can_be_changed_for_a_run() -> None:
+    starved = figure(experiments()["V0719"], "rtx4090", parsed_changes(["warp_choice=0"]))
+    assert starved < 0.9 * figure(experiments()["V0719"], "rtx4090")
+    for text, why in (
+        ("warp_choice", "NAME=VALUE"),
+        ("warp_choice=7", "one of 0, 1, 2"),
+        ("wind=1", "no 'wind'"),
+    ):
+        with pytest.raises(CuasmrlError, match=why):
+            parsed_changes([text])
 
 
 def test_a_branch_and_the_clock_are_timed_as_compiled() -> None:
@@ -119,10 +155,9 @@ def test_unknown_inputs_and_readings_are_named() -> None:
 
 
 def test_what_the_model_does_not_have_is_not_compared() -> None:
-    found = compare(ROWS["V0101"])
+    found = compare(ROWS["V0795"])
     assert found.compiled is None
-    assert "L1" in found.unmet
-    assert found.model == 39
+    assert "HFMA2.MMA" in found.unmet
 
 
 def test_without_a_compiler_the_rest_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:

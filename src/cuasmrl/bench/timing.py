@@ -20,16 +20,18 @@ from io import StringIO
 from typing import Any
 
 from cuasmrl.bench.microbenchmarks import NOTHING, experiments, figure, missing_compiler
+from cuasmrl.bench.microbenchmarks.unsettled import Prediction, predictions
 from cuasmrl.bench.speed import SpeedFigures, speed
 from cuasmrl.bench.streams import SHARED, Memory, issues, listing, round_cycles, run
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip as chip_named
-from cuasmrl.gpu.timing.parameters import load_parameters
+from cuasmrl.gpu.timing.parameters import chips_with_data, load_parameters
 
 _CLOCK = "CS2R.32 R240, SR_CLOCKLO"
 _LOADS = re.compile(r"load (\d+) on the (first|last) of (\d) sub-cores")
 _STEADY = re.compile(r"steady loads on (\d) sub-cores")
 _LONGEST_STALL = 11
+_NEAR = 10
 _REACHES: dict[str, tuple[Memory, dict[str, float]]] = {
     "L1": (Memory(sectors=1), {}),
     "L2": (Memory(sectors=1, fresh=True), {}),
@@ -101,6 +103,8 @@ class Errors:
     largest: float
     worst: str
     """The row of the largest."""
+    near: int
+    """Rows that are off by 10 % at most."""
 
     @staticmethod
     def of(errors: dict[str, float | None]) -> Errors | None:
@@ -108,7 +112,8 @@ class Errors:
         if not sizes:
             return None
         worst = max(sizes, key=lambda row: sizes[row])
-        return Errors(len(sizes), statistics.fmean(sizes.values()), sizes[worst], worst)
+        near = sum(size <= _NEAR for size in sizes.values())
+        return Errors(len(sizes), statistics.fmean(sizes.values()), sizes[worst], worst, near)
 
 
 @dataclass(frozen=True)
@@ -134,18 +139,34 @@ def _measurement(row: dict[str, Any]) -> Measurement:
 
 def timing(
     progress: Callable[[int, int], None], changes: Mapping[str, float] = NOTHING
-) -> list[TimingFigures | SpeedFigures]:
-    """Every published row with what the model says, then how fast the model is.
+) -> list[TimingFigures | Prediction | SpeedFigures]:
+    """Every published row with what the model says, experiments to be made, then how fast the model is.
 
     `changes` are numbers of the chips that are different in this run.
     """
     rows = published()
     kernels = not missing_compiler()
-    figures: list[TimingFigures | SpeedFigures] = []
+    figures: list[TimingFigures] = []
     for done, row in enumerate(rows, 1):
         figures.append(compare(row, kernels, changes))
         progress(done, len(rows))
-    return [*figures, *speed()]
+    return [*figures, *(predictions(changes) if kernels else ()), *speed()]
+
+
+def parsed_changes(texts: Iterable[str]) -> dict[str, float]:
+    """`warp_choice=1` and the like; every chip with timing data must have the number, and allow the value."""
+    changes = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            changes[name] = float(value)
+        except ValueError:
+            raise CuasmrlError(
+                f"--set {text!r} is not NAME=VALUE with a number, such as warp_choice=1."
+            ) from None
+    for chip in sorted({row.chip for row in published()} & set(chips_with_data())):
+        load_parameters(chip).with_values(changes)
+    return changes
 
 
 def compare(row: Measurement, kernels: bool = True, changes: Mapping[str, float] = NOTHING) -> TimingFigures:
@@ -160,10 +181,12 @@ def compare(row: Measurement, kernels: bool = True, changes: Mapping[str, float]
 
 
 def summary(figures: Iterable[TimingFigures]) -> list[GroupErrors]:
-    """Errors of each group of which something was run, in the order of the rows."""
+    """Errors of each group of which something was run, in the order of the rows, and of all together."""
     groups: dict[str, list[TimingFigures]] = {}
-    for f in figures:
+    everything = list(figures)
+    for f in everything:
         groups.setdefault(f.measurement.group, []).append(f)
+    groups["all"] = everything
     found = [
         GroupErrors(
             group,

@@ -8,13 +8,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from cuasmrl.bench.microbenchmarks import missing_compiler
+from cuasmrl.bench.microbenchmarks.unsettled import Prediction
 from cuasmrl.bench.speed import SpeedFigures
 from cuasmrl.bench.timing import Errors, TimingFigures, summary
 
 
-def timing_table(figures: Sequence[TimingFigures | SpeedFigures]) -> Table:
+def timing_table(figures: Sequence[TimingFigures | Prediction | SpeedFigures]) -> Table:
     """All tables of the benchmark, one above the other."""
     rows = [f for f in figures if isinstance(f, TimingFigures)]
+    open_questions = [f for f in figures if isinstance(f, Prediction)]
     speeds = [f for f in figures if isinstance(f, SpeedFigures)]
     tables = Table.grid()
     tables.add_row(_rows(rows))
@@ -22,6 +24,9 @@ def timing_table(figures: Sequence[TimingFigures | SpeedFigures]) -> Table:
     tables.add_row(_summary(rows))
     if skipped := missing_compiler():
         tables.add_row(escape(skipped))
+    if open_questions:
+        tables.add_row("")
+        tables.add_row(_predictions(open_questions))
     if speeds:
         tables.add_row("")
         tables.add_row(_speeds(speeds))
@@ -52,10 +57,24 @@ def _rows(figures: list[TimingFigures]) -> Table:
 def _summary(figures: list[TimingFigures]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("group")
-    for column in ("rows", "by hand", "mean error", "largest", "compiled", "mean error", "largest"):
+    errors = ("mean error", "largest", "within 10 %")
+    for column in ("rows", "by hand", *errors, "compiled", *errors):
         table.add_column(column, justify="right")
     for s in summary(figures):
         table.add_row(s.group, str(s.rows), *_errors(s.hand), *_errors(s.compiled))
+    return table
+
+
+def _predictions(figures: list[Prediction]) -> Table:
+    """Rows by experiment, a column for each setting of the number that it would settle."""
+    table = Table(box=None, pad_edge=False)
+    settings = sorted({setting for f in figures for setting in f.cycles})
+    table.add_column("not measured yet: modelled cycles")
+    table.add_column("chip")
+    for setting in settings:
+        table.add_column(f"{figures[0].parameter} {setting:g}", justify="right")
+    for f in figures:
+        table.add_row(f.what, f.chip, *(_number(f.cycles.get(setting)) for setting in settings))
     return table
 
 
@@ -78,11 +97,11 @@ def _speeds(figures: list[SpeedFigures]) -> Table:
     return table
 
 
-def _errors(errors: Errors | None) -> tuple[str, str, str]:
+def _errors(errors: Errors | None) -> tuple[str, str, str, str]:
     if errors is None:
-        return "-", "-", "-"
+        return "-", "-", "-", "-"
     largest = f"{errors.largest:.1f} %" + (f" ({errors.worst})" if errors.largest else "")
-    return str(errors.rows), f"{errors.mean:.1f} %", largest
+    return str(errors.rows), f"{errors.mean:.1f} %", largest, str(errors.near)
 
 
 def _number(value: float | None) -> str:

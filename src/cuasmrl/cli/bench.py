@@ -59,12 +59,87 @@ def emulator(as_json: Json = False) -> None:
 
 
 @app.command()
-def timing(as_json: Json = False) -> None:
-    """The SM model beside published measurements."""
+def timing(
+    changed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A number of the chips that is different in this run, as warp_choice=0; repeat for several.",
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", help="Run the experiments on a GPU as well, such as cuda:0.", show_default=False
+        ),
+    ] = None,
+    calibration: Annotated[
+        Path,
+        typer.Option("--calibration", help="With --device: all it measured goes to this file."),
+    ] = Path("calibration.json"),
+    as_json: Json = False,
+) -> None:
+    """The SM model beside published measurements.
+
+    With a GPU: the same experiments there, how long LDSM waits behind LDGSTS, the order of random schedules.
+    """
+    if device is not None:
+        _calibrate(device, calibration, as_json)
+        return
+    from cuasmrl.bench.timing import parsed_changes
     from cuasmrl.bench.timing import timing as measure
     from cuasmrl.bench.timing_tables import timing_table
 
-    _show(measure, timing_table, as_json)
+    changes = parsed_changes(changed or [])
+    _show(lambda advance: measure(advance, changes), timing_table, as_json)
+
+
+@app.command()
+def kernels(
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="An id, or how a group, series or kernel begins; repeat for several."),
+    ] = None,
+    chip: Annotated[
+        list[str] | None, typer.Option("--chip", help="Of this chip; repeat for several.")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="Rows go to this file; those in it are not run again.")
+    ] = None,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a page.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Whole kernels: modelled time beside public figures.
+
+    With the geometric mean of the deviation, the worst row and the rank correlation, by group and series.
+    """
+    from cuasmrl.bench.kernels.comparison import compare
+    from cuasmrl.bench.kernels.figures import chosen
+    from cuasmrl.bench.kernels.summary import summary
+    from cuasmrl.bench.kernels.table import (
+        kernels_markdown,
+        kernels_table,
+        summary_markdown,
+        summary_table,
+    )
+
+    wanted = chosen(only or (), chip or ())
+    with progress("running kernels", as_json or as_markdown) as advance:
+        rows = compare(wanted, advance, keep)
+    summaries = summary(rows)
+    if as_json:
+        print_json({
+            "rows": [row.as_dict() for row in rows],
+            "summaries": [one.as_dict() for one in summaries],
+        })  # fmt: skip
+        return
+    if as_markdown:
+        typer.echo(f"{summary_markdown(summaries)}\n\n{kernels_markdown(rows)}")
+        return
+    console.print(kernels_table(rows))
+    console.print()
+    console.print(summary_table(summaries))
 
 
 @app.command()
@@ -289,6 +364,20 @@ def vendor(
     console.print(vendor_table(rows))
     for line in findings(rows):
         console.print(line, markup=False)
+
+
+def _calibrate(device: str, file: Path, as_json: bool) -> None:
+    from cuasmrl.bench.hardware.calibration import calibrate
+    from cuasmrl.bench.hardware.table import calibration_table
+
+    with progress("measuring", as_json) as advance:
+        found = calibrate(device, advance)
+    found.write(file)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    console.print(calibration_table(found))
+    console.print(f"written to {file}", markup=False)
 
 
 def _show(

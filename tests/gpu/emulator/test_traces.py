@@ -131,6 +131,17 @@ def test_passes_of_shared_memory(patterns: Kernels, case: str) -> None:
     assert (trace.access_lines[k], trace.access_base[k], len(trace.sectors(k))) == (0, -1, 0)
 
 
+@pytest.mark.parametrize("case", SHARED)
+@pytest.mark.parametrize("kind", ["gather", "scatter"])
+def test_l1_has_the_banks_of_shared_memory(patterns: Kernels, kind: str, case: str) -> None:
+    size, index, passes = SHARED[case]
+    name = f"{kind}{size}"
+    trace = patterns.trace(name, buffer(size), index.astype(np.int32), buffer(size))
+    found = accesses(patterns, name, trace, "LDG" if kind == "gather" else "STG")
+    (k,) = (k for k in found if FIRST <= trace.access_base[k] < FIRST + 4096 * size)
+    assert trace.access_passes[k] == passes
+
+
 @pytest.mark.parametrize(
     ("rows", "passes"),
     [(LANE, 4), (np.tile([0, 8, 16, 24], 8), 16), (np.tile([0, 8, 1, 9, 2, 10, 3, 11], 4), 8)],

@@ -69,10 +69,13 @@ def test_a_line_is_far_only_once() -> None:
     ("load", "memory", "cycles"),
     [
         ("LDG.E", Memory(sectors=4), 1.02),
-        ("LDG.E.64", Memory(sectors=8), 2.01),
-        ("LDG.E", Memory(sectors=8, apart=4), 3.1),
-        ("LDG.E", Memory(sectors=16, apart=4), 5.1),
-        ("LDG.E", Memory(sectors=32, apart=4), 9.2),
+        ("LDG.E.64", Memory(passes=2, sectors=8), 2.01),
+        ("LDG.E", Memory(passes=16, sectors=32), 16.0),
+        # Lines side by side, four to a turn of the tags; then lines that lie far apart.
+        ("LDG.E", Memory(sectors=16, apart=4), 4.0),
+        ("LDG.E", Memory(sectors=8, apart=512), 3.1),
+        ("LDG.E", Memory(sectors=16, apart=512), 5.1),
+        ("LDG.E", Memory(sectors=32, apart=512), 9.2),
     ],
 )
 def test_loads_that_hit_take_turns_at_tags_and_data(load: str, memory: Memory, cycles: float) -> None:
@@ -101,15 +104,16 @@ def test_an_unknown_setup_is_named() -> None:
 
 
 def test_the_command_prints_rows_and_their_summary(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = [ROWS[name] for name in ("V0001", "V0010", "V0101", "V0480")]
+    chosen = [ROWS[name] for name in ("V0001", "V0010", "V0795", "V0480")]
     monkeypatch.setattr(bench, "published", lambda: tuple(chosen))
     monkeypatch.setattr(bench, "speed", list)
+    monkeypatch.setattr(bench, "predictions", lambda changes: [])
     runner = CliRunner()
     rows = {row["id"]: row for row in json.loads(runner.invoke(app, ["bench", "timing", "--json"]).stdout)}
     assert rows.keys() == {row.id for row in chosen}
     assert rows["V0001"]["compiled"] == rows["V0001"]["model"] == 5
     assert rows["V0010"]["model"] is None
-    assert rows["V0101"]["unmet"]
+    assert rows["V0795"]["unmet"]
     table = runner.invoke(app, ["bench", "timing"]).stdout
     assert all(text in table for text in (*rows, "legality", "mean error"))
 

@@ -64,6 +64,8 @@ def test_members_stay_in_the_stated_ranges() -> None:
         for name, number in parameters.numbers.items():
             assert number.low <= member[name] <= number.high, name
     assert {member["copy_fills_shared"] for member in members} == {0, 1}
+    assert {member["warp_choice"] for member in members} == {0, 1, 2}
+    assert {member["copy_bytes"] for member in members} == {32, 64, 128}
     assert [dict(m) for m in draw(parameters, 3, seed=3)] == [dict(m) for m in members[:3]]
 
 
@@ -81,6 +83,11 @@ def test_every_number_has_its_source(chip: str) -> None:
         ("a,one,cycles,0,3,measured,somebody", "is not understood"),
         ("a,1,cycles,0,3,guessed,somebody", "is not understood"),
         ("a,1,cycles,0,3,measured,", "lacks its unit or source"),
+        ("a,1,choice 0 2,0,2,measured,somebody", "1 is none of 0, 2"),
+        ("a,0.5,switch,0,1,measured,somebody", "0.5 is none of 0, 1"),
+        ("a,1,choice 0 1 2,0,1,measured,somebody", "from the least of its values to the largest"),
+        ("a,1,choice 1,1,1,measured,somebody", "does not name two values"),
+        ("a,1,choice one two,0,2,measured,somebody", "is not understood"),
     ],
 )
 def test_absurd_numbers_are_refused(line: str, why: str) -> None:
@@ -92,6 +99,13 @@ def test_absurd_numbers_are_refused(line: str, why: str) -> None:
 def test_a_missing_number_is_named() -> None:
     with pytest.raises(CuasmrlError, match="has no 'warp drive'"):
         load_parameters("a100")["warp drive"]
+
+
+def test_a_choice_takes_its_values_only() -> None:
+    parameters = load_parameters("a100")
+    assert parameters.with_values({"copy_bytes": 32})["copy_bytes"] == 32
+    with pytest.raises(CuasmrlError, match="copy_bytes of a100 cannot be 48: it is one of 32, 64, 128"):
+        parameters.with_values({"copy_bytes": 48})
 
 
 def test_occupancy_names_its_limit(softmax: tuple[Model, Schedule]) -> None:

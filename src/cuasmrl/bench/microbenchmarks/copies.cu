@@ -1,13 +1,18 @@
-// How long a load from shared memory queues behind asynchronous copies: the experiment that settles `copy_bytes`.
+// What asynchronous copies cost loads from shared memory: the experiments that settle `copy_bytes`.
 //
-// Every warp starts COPIES copies of 16 bytes per lane, then loads four matrices from another part of shared memory
-// and waits for them: the clock is read before the first copy and when the matrices are there. What the copies bring
-// is in L2, or in L1 if `ld.ca` has touched it; the copies go past L1 (`.cg`). `_x0` is the time without copies.
+// `behind_xN`: a warp starts N copies of 16 bytes per lane, then loads four matrices from another part of shared
+// memory and waits for them. The clock is read before the first copy and when the matrices are there, so the
+// difference to `behind_x0` is the time that the load queues behind copies on their way in.
+//
+// `beside_xN`: as in the loop of a matrix product, every round starts N copies and loads matrices as fast as the
+// port of shared memory gives them, so the difference to `beside_x0` is the time that the port needs to write what
+// the copies bring. They go past L1 (`.cg`), and their data is in L2 after the first round.
 
 typedef unsigned int u32;
 
-#define WORDS 8192
-#define HALF (WORDS / 2)
+#define HERE 4096
+#define ROUNDS 32
+#define MATRICES 16
 
 __device__ __forceinline__ u32 now() {
     u32 time;
@@ -15,24 +20,48 @@ __device__ __forceinline__ u32 now() {
     return time;
 }
 
-template <int COPIES> __device__ __forceinline__ void measure(const u32 *data, u32 *sums, u32 *clocks) {
-    __shared__ __align__(16) u32 words[WORDS];
-    for (u32 i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = i;
-    // Eight copies of a warp take 4 KB: up to eight warps have places of their own in the lower half.
-    const u32 warp = threadIdx.x / 32 % 8, lane = threadIdx.x % 32;
-    u32 target = (u32)__cvta_generic_to_shared(words) + (warp * 1024 + lane * 4) * 4 % (HALF * 4);
-    u32 source = (u32)__cvta_generic_to_shared(words + HALF + lane * 4);
-    const u32 *from = data + warp * 1024 + lane * 4;
-    asm volatile("bar.sync 0;" ::: "memory");
-    u32 start = now();
+__device__ __forceinline__ u32 address(const u32 *word) { return (u32)__cvta_generic_to_shared(word); }
+
+// Each warp has 512 words of its own, so that copies of eight warps do not meet.
+template <int COPIES> __device__ __forceinline__ void copy(u32 target, const u32 *source) {
 #pragma unroll
     for (int k = 0; k < COPIES; ++k)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target + 512 * k), "l"(from + 128 * k));
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target + 512 * (k % 4)), "l"(source + 128 * k));
+}
+
+__device__ __forceinline__ u32 load(u32 source) {
     u32 a, b, c, d;
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
                  : "r"(source));
-    sums[threadIdx.x] = a + b + c + d;
+    return a + b + c + d;
+}
+
+template <int COPIES, bool BEHIND> __device__ __forceinline__ void measure(const u32 *data, u32 *sums, u32 *clocks) {
+    __shared__ __align__(16) u32 words[HERE + 1024];
+    for (u32 i = threadIdx.x; i < HERE + 1024; i += blockDim.x) words[i] = i;
+    const u32 warp = threadIdx.x / 32 % 8, lane = threadIdx.x % 32;
+    const u32 target = address(words + 512 * warp + 4 * lane), source = address(words + HERE + 4 * lane);
+    const u32 *from = data + 1024 * warp + 4 * lane;
+    u32 sum = 0;
+    // All addresses are there before the clock is read.
+    asm volatile("" ::"l"(from), "r"(target), "r"(source));
+    asm volatile("bar.sync 0;" ::: "memory");
+    u32 start = now();
+    if (BEHIND) {
+        copy<COPIES>(target, from);
+        sum = load(source);
+    } else {
+#pragma unroll 1
+        for (int j = 0; j < ROUNDS; ++j) {
+            copy<COPIES>(target, from);
+            asm volatile("cp.async.commit_group;" ::: "memory");
+#pragma unroll
+            for (int k = 0; k < MATRICES; ++k) sum += load(source + 512 * (k % 8));
+            asm volatile("cp.async.wait_group 1;" ::: "memory");
+        }
+    }
+    sums[threadIdx.x] = sum;
     u32 stop = now();
     asm volatile("cp.async.wait_all;" ::: "memory");
     clocks[2 * threadIdx.x] = start;
@@ -41,7 +70,10 @@ template <int COPIES> __device__ __forceinline__ void measure(const u32 *data, u
 
 #define KERNEL(copies)                                                                                   \
     extern "C" __global__ void behind_x##copies(const u32 *data, u32 *sums, u32 *clocks) {               \
-        measure<copies>(data, sums, clocks);                                                             \
+        measure<copies, true>(data, sums, clocks);                                                       \
+    }                                                                                                    \
+    extern "C" __global__ void beside_x##copies(const u32 *data, u32 *sums, u32 *clocks) {               \
+        measure<copies, false>(data, sums, clocks);                                                      \
     }
 
 KERNEL(0)

@@ -1,9 +1,9 @@
 """Run a kernel: execute it for its trace, and time the trace.
 
-The emulator has no clock, no products of single bits or sparse matrices, and no half-precision exponentials, and
-it takes its time for products. What they compute is only stored and decides nothing, so it executes a twin of the
-code: zero for the clock, nothing for the others. Paths and addresses are those of the code itself, which is then
-timed.
+The emulator has no clock, no products of single bits or sparse matrices, and no half-precision exponentials,
+and it takes its time for products. What they compute is only stored and decides nothing, so it executes a
+twin of the code: zero for the clock, nothing for the others. Paths and addresses are those of the code
+itself, which is then timed.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def bounds_of(model: Model) -> tuple[Bound, ...]:
     """The bounds of a kernel on a chip, the largest first; for any legal schedule and any seed."""
     share = _share(model)
     way = _way(model, share)
-    found = [Bound("dependences of a warp", way, way), *_issue(share), *_queues(model, share)]
+    found = [Bound("dependences of a warp", way, way), *_issue(model, share), *_queues(model, share)]
     found += [_port(share, demand, name) for demand, name in _DEMANDS.items()]
     found += _beyond_l1(model, share)
     return tuple(sorted((bound for bound in found if bound.busy), key=lambda bound: -bound.cycles))
@@ -133,12 +133,13 @@ def _way(model: Model, share: _Share) -> int:
     return max(int(lengths[-1]), shortest, average)
 
 
-def _issue(share: _Share) -> list[Bound]:
-    """What is waited for at issue, in every sub-core by itself."""
+def _issue(model: Model, share: _Share) -> list[Bound]:
+    """What is waited for at issue: in every sub-core by itself, but for a pipe that is the SM's only one."""
     slots = share.busiest(Use.ISSUE)
     found = [Bound("issue slots", slots, slots)]
     for use, name in _UNITS.items():
-        busy = share.busiest(use)
+        is_only = use == Use.FP64 and model.parameters["fp64_units"] == 1
+        busy = share.total(use) if is_only else share.busiest(use)
         busy = -(-busy // 2) if use == Use.FMA_PAIR else busy
         found.append(Bound(name, busy, share.behind(use, busy, share.largest(use))))
     for use, name in _PORTS.items():
@@ -146,7 +147,8 @@ def _issue(share: _Share) -> list[Bound]:
         found.append(Bound(name, reads, share.behind(use, reads, _PORT_SLIP)))
     products = share.busiest(Use.TENSOR)
     starts = (products - share.largest(Use.TENSOR)) // SIXTEENTH
-    cycles = share.first(Use.TENSOR) + starts + 1 if products else 0
+    ahead = model.parameters.cycles("tensor_ahead")
+    cycles = max(0, share.first(Use.TENSOR) + starts + 1 - ahead) if products else 0
     return [*found, Bound("tensor core", products / SIXTEENTH, cycles)]
 
 

@@ -15,7 +15,7 @@ from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Kind, Row, Tally, Unit, Way
+from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Cached, Kind, Row, Tally, Unit, Way
 from cuasmrl.schedule import Block, Schedule, control_flow
 
 Int: TypeAlias = npt.NDArray[np.int64]
@@ -216,7 +216,7 @@ def _queued(i: Instruction, parameters: Parameters) -> Fields:
             name = {"LD": "LDG", "LDL": "LDG", "ST": "STG", "STL": "STG"}.get(opcode, opcode)
             load = name.startswith("LD")
             way = {"LDS": Way.SHARED, "STS": Way.SHARED, "LDGSTS": Way.COPY}.get(name, Way.GLOBAL)
-            row |= _through_l1(i, name, parameters)
+            row |= _through_l1(i, opcode, parameters)
             raw, war = f"raw {name}.{size} {form}", f"war {name}.{size} {form}"
             row[Row.LEAST_PASSES] = max(1, size // 32)
         case "LDSM" | "STSM" | "MOVM":
@@ -238,20 +238,24 @@ def _queued(i: Instruction, parameters: Parameters) -> Fields:
     return row | {Row.WAY: way, Row.RAW: result, Row.WAR: parameters.cycles(war), Row.IS_LOAD: int(load)}
 
 
-def _through_l1(i: Instruction, name: str, parameters: Parameters) -> Fields:
-    """Does an access look for its data in L1, and does it take turns of the data port there?
+def _through_l1(i: Instruction, opcode: str, parameters: Parameters) -> Fields:
+    """How an access uses L1, and does it take turns of the data port there?
 
-    A load that the device or the system has to see is sent on (`ld.cg`, `ld.volatile`); one that the SM has to
-    see is not (`ld.ca`), and neither is a copy without `BYPASS`.
+    A load that the device or the system has to see is sent on (`ld.cg`, `ld.volatile`); one that the SM has
+    to see is not (`ld.ca`), and neither is a copy without `BYPASS`.
     """
-    match name:
-        case "LDG":
+    match opcode:
+        case "LDG" | "LD":
             is_strong = "STRONG" in i.modifiers and bool(_FAR_SCOPES & set(i.modifiers))
-            return {Row.CACHED: int(not is_strong), Row.BANKS: 1}
+            return {Row.CACHED: Cached.NO if is_strong else Cached.LOADS, Row.BANKS: 1}
         case "LDGSTS":
-            return {Row.CACHED: int("BYPASS" not in i.modifiers)}
-        case "STG":
+            return {Row.CACHED: Cached.NO if "BYPASS" in i.modifiers else Cached.LOADS}
+        case "STG" | "ST":
             return {Row.BANKS: parameters.cycles("store_turns")}
+        case "LDL":
+            return {Row.CACHED: Cached.KEEPS, Row.BANKS: 1}
+        case "STL":
+            return {Row.CACHED: Cached.KEEPS, Row.BANKS: parameters.cycles("store_turns")}
     return {}
 
 

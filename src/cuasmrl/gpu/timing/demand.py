@@ -10,7 +10,7 @@ from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Machine
 from cuasmrl.gpu.timing.memory import data_turns, tag_turns
-from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Job, Kind, Row, Way
+from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Cached, Job, Kind, Row, Way
 
 MOST_SECTORS = 32
 """Of one access: every lane another one."""
@@ -27,8 +27,8 @@ class Demand(IntEnum):
     """The way back to a sub-core."""
     TAGS = 2
     L2 = 3
-    """By copies and stores, in parts of a cycle while all SMs are busy. What loads take depends on L1, hence on
-    the order of all warps."""
+    """By copies and stores, in parts of a cycle while all SMs are busy. What loads take depends on L1,
+    hence on the order of all warps."""
     DRAM = 4
     """In the same parts."""
 
@@ -59,8 +59,8 @@ def find(sectors: Int, sector: int) -> int:
 
 @compiled
 def is_cached_load(rows: Int, i: int) -> bool:
-    """Does it look for its data in L1?"""
-    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.CACHED] != 0
+    """Does it look in L1 for data that only loads bring there?"""
+    return rows[i, Row.KIND] == Kind.QUEUED and rows[i, Row.CACHED] == Cached.LOADS
 
 
 @compiled
@@ -125,6 +125,8 @@ def demand_of(rows: Int, work: Int, machine: Machine, sectors: Int, place: int, 
     amounts[Demand.TAGS] = tag_turns(work, machine, access) // SIXTEENTH
     # What a copy writes comes behind loads that were issued later, so nobody has to wait for it.
     amounts[Demand.SHARED] = data_turns(rows.reshape(-1), work, machine, i * Row.WIDTH, access)
+    if rows[i, Row.CACHED] == Cached.KEEPS:
+        return 0
     rates = machine.share.full
     amounts[Demand.DRAM] = work[access + Access.FRESH] * (rates.dram_read if load else rates.dram_written)
     if is_cached_load(rows, i):

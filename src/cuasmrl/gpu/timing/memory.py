@@ -105,8 +105,8 @@ def shared(code: Int, machine: Machine, state: Int, p: int, c: int, passes: int,
 def tag_turns(work: Int, machine: Machine, access: int) -> int:
     """Turns of the tags, in sixteenths: one for each group of four lines.
 
-    Lines that lie far apart share turns, but not perfectly: RRZE gpu-benches has one turn for four of them, and a
-    little more than one beside.
+    Lines that lie far apart share turns, but not perfectly: RRZE gpu-benches has one turn for four of them,
+    and a little more than one beside.
     """
     shared = work[access + Access.LINES] * SIXTEENTH // machine.tag_lines + machine.tag_extra
     return max(SIXTEENTH, min(work[access + Access.GROUPS] * SIXTEENTH, shared))
@@ -158,6 +158,8 @@ def global_access(
     missing = work[access + Access.SECTORS]
     if code[p + Row.CACHED]:
         missing = l1_misses(work, machine, layout, state, access, state[w + Warp.BLOCK] // work[Job.BLOCKS])
+        if not load:
+            missing = 0
     extra = start - accepted
     state[Sm.CAUSE] = Cause.LATENCY
     fresh = work[access + Access.FRESH]
@@ -175,8 +177,8 @@ def beyond_l1(
 ) -> int:  # fmt: skip
     """When sectors that are not in L1 come in; `hit` is the latency of those that are, `start` when L1 knows.
 
-    What DRAM moves does not depend on the order of accesses: the first touches of a block, each with the share
-    that L2 does not have, also where another warp has brought them into L1 already.
+    What DRAM moves does not depend on the order of accesses: the first touches of a block, each with the
+    share that L2 does not have, also where another warp has brought them into L1 already.
     """
     rates = machine.share.tail if state[w + Warp.BLOCK] >= machine.share.tail_block else machine.share.full
     leave = max(start * PARTS, state[Sm.L2_FREE])
@@ -212,7 +214,7 @@ def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: i
         line = sector >> 2
         if sector & OWN_SECTOR:
             line += turn << _TURN_SHIFT
-        # Lines that lie a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
+        # Lines a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
         folded = line ^ (line >> 7) ^ (line >> 14)
         first = layout.tags + folded % machine.l1_sets * L1_WAYS * TAG_WORDS
         way, oldest = -1, first

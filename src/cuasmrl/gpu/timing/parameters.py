@@ -89,8 +89,20 @@ class Parameters(Mapping[str, float]):
             if old is None:
                 self[name]  # raises
                 raise AssertionError
+            if not old.allows(value):
+                raise CuasmrlError(
+                    f"{name} of {self.chip} cannot be {value:g}: it is one of "
+                    f"{', '.join(f'{choice:g}' for choice in old.choices)}."
+                )
             numbers[name] = replace(old, value=value)
         return Parameters(self.chip, numbers)
+
+
+@lru_cache
+def chips_with_data() -> tuple[str, ...]:
+    """Short names of the chips that have a file."""
+    folder = resources.files("cuasmrl.gpu.timing") / "chips"
+    return tuple(sorted(file.name.removesuffix(".csv") for file in folder.iterdir()))
 
 
 @lru_cache
@@ -99,12 +111,9 @@ def load_parameters(chip: str) -> Parameters:
     chip = (CHIPS[chip].silicon if chip in CHIPS else None) or chip
     file = resources.files("cuasmrl.gpu.timing") / "chips" / f"{chip}.csv"
     if not file.is_file():
-        known = sorted(
-            f.name.removesuffix(".csv") for f in (resources.files("cuasmrl.gpu.timing") / "chips").iterdir()
-        )
         raise CuasmrlError(
             f"there is no timing data for {chip}, so nothing can be timed on it; choose one of "
-            f"{', '.join(known)}"
+            f"{', '.join(chips_with_data())}"
         )
     return parse_parameters(chip, file.read_text())
 

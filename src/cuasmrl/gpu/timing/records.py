@@ -25,10 +25,10 @@ FAR = 1 << 60
 REGISTERS = 256
 CONSTANT_LINES = 1024
 ACCEPT_RING = 1024
-"""Cycles ahead for which the SM's turns can be taken: sub-cores with short queues come in between those with long."""
+"""Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long."""
 PORT_SPAN = 32
 PORT_RING = 128
-"""Spans of so many cycles for which turns of the data port can be taken: a copy needs some when it comes from afar."""
+"""Spans of so many cycles, for turns of the data port: a copy needs some when it comes from afar."""
 READS, WRITES = 16, 8
 """General registers of an instruction that may be results of tensor products, or are."""
 
@@ -67,6 +67,17 @@ class Cause(IntEnum):
     L2_SHARE = 2
     """The SM's share of L2 bandwidth, for longer than the way."""
     DRAM = 3
+
+
+class Cached(IntEnum):
+    """How an access to global or local memory uses L1."""
+
+    NO = 0
+    """It goes to L2: stores, atomics, loads that the device or the system has to see, and most copies."""
+    LOADS = 1
+    """It looks for its data in L1."""
+    KEEPS = 2
+    """Local memory: loads look there, and what is stored stays there."""
 
 
 class Choice(IntEnum):
@@ -134,7 +145,7 @@ class Row(IntEnum):
     """Registers per lane that come back from memory."""
     LEAST_PASSES = 22
     CACHED = 23
-    """Does it look for its data in L1? Strong loads of the device or the system and atomics do not."""
+    """How it uses L1: a `Cached`."""
     BANKS = 24
     """Are the passes of its accesses turns of the data port?"""
     INTERVAL = 25
@@ -213,8 +224,7 @@ class Sm(IntEnum):
     ACCEPTS = 11
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
     PORT = 11 + ACCEPT_RING
-    """Cycles in which the data port of shared memory and L1 is taken: for each span its number, and a bit a
-    cycle."""
+    """When the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
     WIDTH = 11 + ACCEPT_RING + 2 * PORT_RING
 
 
@@ -258,7 +268,7 @@ class Warp(IntEnum):
     POSITION = 4
     """Record of its next instruction."""
     READY = 5
-    """Where the state says when that may issue as far as time decides; FAR at a barrier and without a warp."""
+    """Where it stands when that may issue as far as time decides; FAR at a barrier and without a warp."""
     LAST_ISSUE = 6
     BORN = 7
     STALL_END = 8

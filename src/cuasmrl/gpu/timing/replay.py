@@ -130,7 +130,7 @@ def comes_before(choice: int, state: Int, w: int, best: int, last: int) -> bool:
     """
     if choice == Choice.LEAST_RECENT:
         return state[w + Warp.LAST_ISSUE] <= state[best + Warp.LAST_ISSUE]
-    if w == last or best == last:
+    if last in (w, best):
         return w == last
     if choice == Choice.OLDEST:
         return state[w + Warp.BORN] < state[best + Warp.BORN]
@@ -155,8 +155,8 @@ def choose(
         # Only one of those that could issue now will.
         soonest = min(soonest, max(at, now + 1))
         if at > now:
-            # Units, ports and queues only get fuller, so nobody need look before. Only the warp that has sent the
-            # last product may do better once another has.
+            # Units, ports and queues only get fuller, so nobody need look before. Only the warp that has sent
+            # the last product may do better once another has.
             if state[c + Core.LAST_TENSOR] != w:
                 state[first + k] = at
             continue

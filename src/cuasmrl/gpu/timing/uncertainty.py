@@ -61,7 +61,7 @@ def draw(parameters: Parameters, count: int, seed: int = 0) -> list[Parameters]:
 
 
 def _drawn(rng: random.Random, number: Number) -> float:
-    """Below and above the stated value with equal chance, evenly on either side; a choice or switch evenly."""
+    """Below and above the stated value with equal chance, evenly on either side; choices evenly."""
     if number.choices:
         return rng.choice(number.choices)
     above = rng.random() < 0.5

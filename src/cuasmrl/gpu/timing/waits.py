@@ -72,7 +72,7 @@ def ready_time(code: Int, state: Int, w: int) -> int:
 
 @inlined
 def tensor_free(code: Int, state: Int, p: int, c: int, w: int) -> int:
-    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction of it, or later."""
+    """The cycle in which the tensor core takes a product of this warp; it starts in a fraction, or later."""
     free = state[c + Core.TENSOR_FREE] // SIXTEENTH - code[p + Row.AHEAD]
     return max(free, state[c + Core.TENSOR_FED]) if state[c + Core.LAST_TENSOR] == w else free
 

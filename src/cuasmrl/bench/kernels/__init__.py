@@ -1,0 +1,1 @@
+"""Whole kernels with public figures, beside what the model says of them."""

@@ -1,0 +1,82 @@
+"""What a launch takes, in microseconds: the one place where cycles of the model become time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.timing import L2, Model
+from cuasmrl.gpu.timing.memory_system import fits
+from cuasmrl.gpu.traced import TracedKernel
+
+L2_STATES = tuple(L2)
+CLOCKS = ("device", "graph", "queue", "events")
+
+_SEEDS = (0, 1)
+"""Of the latency jitter; over a whole kernel it hardly shows."""
+_REPLAYED = 40_000_000
+"""Warp instructions of an SM that are replayed; beyond, whole waves are extrapolated."""
+_FIRST_WAVES, _MORE_WAVES = 2, 2
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How a published figure was measured, as far as it changes the time."""
+
+    l2: str
+    """`warm`: the same buffers were used just before. `cold`: L2 was flushed, or others came between."""
+    clock: str
+    """What the time is of. `device`: from the first instruction to the last, as profilers report it. `graph`:
+    one of many kernels in a graph. `queue`: one of many launches back to back. `events`: between two events
+    around a single launch."""
+
+    def __post_init__(self) -> None:
+        if self.l2 not in L2_STATES or self.clock not in CLOCKS:
+            raise CuasmrlError(
+                f"There is no condition {self.l2!r}, {self.clock!r}; L2 is {' or '.join(L2_STATES)}, "
+                f"the clock one of {', '.join(CLOCKS)}."
+            )
+
+
+@dataclass(frozen=True)
+class LaunchTime:
+    microseconds: float
+    cycles: float
+    """Modelled, of the SM that has most to do."""
+    dram_bytes: float
+    """Modelled traffic between L2 and DRAM."""
+
+
+def launch_time(kernel: TracedKernel, clock_mhz: float, condition: Condition) -> LaunchTime:
+    """The modelled time of a launch at a clock of the SMs.
+
+    Who runs a kernel again that is larger than L2 finds little of its data there: that is as good as cold.
+    """
+    footprint = kernel.trace.header.footprint
+    assert footprint is not None
+    chip = replace(kernel.chip, clock_khz=round(1000 * clock_mhz))
+    l2 = L2(condition.l2) if fits(footprint, chip) else L2.COLD
+    model = Model(kernel.original, kernel.trace, chip, l2=l2)
+    cycles = fmean(sm_cycles(model, kernel, seed) for seed in _SEEDS)
+    traffic = model.traffic
+    assert traffic is not None
+    launch = model.parameters["launch_time"] if condition.clock != "device" else 0.0
+    return LaunchTime(cycles / clock_mhz + launch, cycles, traffic.total)
+
+
+def sm_cycles(model: Model, kernel: TracedKernel, seed: int) -> float:
+    """Cycles of all blocks of the fullest SM; of a long launch the waves in its middle are extrapolated."""
+    resident, blocks = model.resident, model.blocks
+    # The last wave may have fewer blocks than fit, so it is part of what is replayed.
+    first = _FIRST_WAVES * resident + blocks % resident
+    both = first + _MORE_WAVES * resident
+    schedule = kernel.original
+    if blocks <= both:
+        return model.simulate(schedule, seed).cycles
+    less = model.simulate(schedule, seed, first)
+    if less.instructions / first * blocks <= _REPLAYED:
+        return model.simulate(schedule, seed).cycles
+    more = model.simulate(schedule, seed, both)
+    wave = (more.cycles - less.cycles) / _MORE_WAVES
+    return more.cycles + wave * (blocks - both) / resident
