@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from cuasmrl.bench.streams import WARM, Memory, issues, listing, round_cycles, run
-from cuasmrl.gpu.timing import load_parameters
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.emulator import Header
+from cuasmrl.gpu.timing import L2, load_parameters
 from cuasmrl.gpu.timing.machine import Machine, machine_of
 from cuasmrl.gpu.timing.memory import accept, copy_turns, fill, tag_turns, take_port
+from cuasmrl.gpu.timing.memory_system import share_of
 from cuasmrl.gpu.timing.records import FAR, PORT_RING, PORT_SPAN, SIXTEENTH, Access, Choice, Core, Sm
 
 CHAIN = "B0-----:R-:W0:-:S02 {} R2, [R2.64]"
@@ -162,7 +165,9 @@ def state() -> np.ndarray:
 
 @pytest.fixture
 def machine() -> Machine:
-    return machine_of(load_parameters("a100"), 0)
+    header = Header("by_hand", 80, "", (1, 1, 1), (32, 1, 1), 32, 0, 1)
+    parameters = load_parameters("a100")
+    return machine_of(parameters, 0, share_of(header, chip("a100"), parameters, L2.WARM))
 
 
 def access(lines: int = 0, passes: int = 0, sectors: int = 0, groups: int = 0) -> np.ndarray:

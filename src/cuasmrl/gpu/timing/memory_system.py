@@ -62,6 +62,8 @@ class Share(NamedTuple):
     """The first block of the SM that belongs to the tail."""
     dram_per_mille: int
     """Of the sectors that are read for the first time in their block."""
+    block_interval: int
+    """Parts of a cycle between two blocks that the chip gives to an SM."""
     far_per_mille: int
     """Of those of them that L2 holds: how many lie in the far partition."""
 
@@ -123,6 +125,7 @@ def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Shar
         rates(rest) if rest else full,
         blocks // chip.sm_count,
         round(_PER_MILLE * read_share),
+        round(PARTS * min(blocks, chip.sm_count) / parameters["block_rate"]),
         round(_PER_MILLE * far_share),
     )
 

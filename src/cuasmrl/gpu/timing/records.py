@@ -219,13 +219,15 @@ class Sm(IntEnum):
     PORT_END = 8
     """When the data port has done what has been asked of it, but for copies that are on their way."""
     DRAM_FREE = 9
+    START_FREE = 11
+    """When the chip gives this SM its next block, in parts of a cycle."""
     CAUSE = 10
     """What the last access to global memory waits for, a `Cause`."""
-    ACCEPTS = 11
+    ACCEPTS = 12
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
-    PORT = 11 + ACCEPT_RING
+    PORT = 12 + ACCEPT_RING
     """When the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
-    WIDTH = 11 + ACCEPT_RING + 2 * PORT_RING
+    WIDTH = 12 + ACCEPT_RING + 2 * PORT_RING
 
 
 class Core(IntEnum):

@@ -59,6 +59,14 @@ def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
 
 
 @compiled
+def next_start(machine: Machine, state: Int, ready: int) -> int:
+    """When a seat that is free from `ready` on gets its next block: the chip gives out one after the other."""
+    at = max(ready * PARTS, state[Sm.START_FREE])
+    state[Sm.START_FREE] = at + machine.share.block_interval
+    return at // PARTS
+
+
+@compiled
 def start_block(work: Int, layout: Layout, state: Int, seat: int, now: int) -> None:
     """Put the warps of the next block into their slots; they may issue from cycle `now` on."""
     per_block = work[Job.WARPS_PER_BLOCK]
@@ -181,8 +189,9 @@ def go_on(
             state[layout.ends + state[w + Warp.BLOCK]] = now + 1
             state[Sm.FINISHED] += 1
             if state[Sm.STARTED] < blocks:
-                start_block(work, layout, state, seat, now + machine.block_start)
-                wake(layout, state, now + machine.block_start)
+                at = next_start(machine, state, now + machine.block_start)
+                start_block(work, layout, state, seat, at)
+                wake(layout, state, at)
     else:
         p = state[w + Warp.POSITION]
         if code[p + Row.FIRST] or state[w + Warp.JUMP_END]:
@@ -205,7 +214,7 @@ def run(
 ) -> None:  # fmt: skip
     """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
     for k in range(min(resident, blocks)):
-        start_block(work, layout, state, layout.seats + k * _SEAT_WIDTH, 0)
+        start_block(work, layout, state, layout.seats + k * _SEAT_WIDTH, next_start(machine, state, 0))
     now = 0
     while now < FAR and state[Sm.FINISHED] < blocks:
         for number in range(SUB_CORES):

@@ -15,9 +15,13 @@ _SAMPLED = 24
 
 
 def traced_blocks(launch: Launch, emulator: Emulator) -> list[int]:
-    """Blocks that come to the first SM: one in as many as there are SMs, for two waves."""
-    resident = resident_blocks(launch, emulator)
-    return list(range(0, launch.blocks, emulator.chip.sm_count))[: _WAVES * resident]
+    """Blocks that come to the first SM: one in as many as there are SMs, as many as two waves hold.
+
+    Of more than that, some are taken from everywhere: in a triangular problem the first have least to do.
+    """
+    share = range(0, launch.blocks, emulator.chip.sm_count)
+    count = min(len(share), _WAVES * resident_blocks(launch, emulator))
+    return [share[k * len(share) // count] for k in range(count)]
 
 
 def resident_blocks(launch: Launch, emulator: Emulator) -> int:
