@@ -13,6 +13,13 @@ from cuasmrl.gpu.traced import TracedKernel
 L2_STATES = tuple(L2)
 CLOCKS = ("device", "graph", "queue", "events")
 
+_OUTSIDE = {
+    "device": (),
+    "graph": ("launch_time",),
+    "queue": ("launch_time",),
+    "events": ("launch_time", "event_time"),
+}
+"""What a clock sees besides the kernel."""
 _SEEDS = (0, 1)
 """Of the latency jitter; over a whole kernel it hardly shows."""
 _REPLAYED = 40_000_000
@@ -45,7 +52,7 @@ class LaunchTime:
     cycles: float
     """Modelled, of the SM that has most to do."""
     dram_bytes: float
-    """Modelled traffic between L2 and DRAM."""
+    """Modelled traffic between L2 and DRAM, of the kernel's own data."""
 
 
 def launch_time(kernel: TracedKernel, clock_mhz: float, condition: Condition) -> LaunchTime:
@@ -61,8 +68,9 @@ def launch_time(kernel: TracedKernel, clock_mhz: float, condition: Condition) ->
     cycles = fmean(sm_cycles(model, kernel, seed) for seed in _SEEDS)
     traffic = model.traffic
     assert traffic is not None
-    launch = model.parameters["launch_time"] if condition.clock != "device" else 0.0
-    return LaunchTime(cycles / clock_mhz + launch, cycles, traffic.total)
+    outside = _OUTSIDE[condition.clock]
+    besides = sum(model.parameters[name] for name in outside)
+    return LaunchTime(cycles / clock_mhz + besides, cycles, traffic.read + traffic.written)
 
 
 def sm_cycles(model: Model, kernel: TracedKernel, seed: int) -> float:

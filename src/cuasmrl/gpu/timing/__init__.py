@@ -12,7 +12,7 @@ from cuasmrl.gpu.timing.slack import Readers, Slack, readers_of, slack_of
 
 __all__ = [
     "L2", "REASON_NAMES", "Bound", "Certainty", "Counterfactual", "Finding", "Model", "Occupancy",
-    "Parameters", "Readers", "Reason", "Result", "Slack", "Traffic", "Unit", "bounds_of", "counterfactuals_of",
-    "hazards_of", "load_parameters", "occupancy", "readers_of", "sanitize", "slack_of", "trace_share",
-    "traced_blocks",
+    "Parameters", "Readers", "Reason", "Result", "Slack", "Traffic", "Unit", "bounds_of",
+    "counterfactuals_of", "hazards_of", "load_parameters", "occupancy", "readers_of", "sanitize", "slack_of",
+    "trace_share", "traced_blocks",
 ]  # fmt: skip

@@ -28,7 +28,8 @@ class L2(StrEnum):
     WARM = "warm"
     """All that the kernel touches, as in a CUDA graph that runs it again and again."""
     COLD = "cold"
-    """Nothing of it, as in `triton.testing.do_bench`, which cleans the cache first."""
+    """Nothing of it, but data that others have written and DRAM does not have yet: as in
+    `triton.testing.do_bench`, which fills the cache with zeros first."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,12 @@ class Traffic:
 
     read: float
     written: float
+    displaced: float
+    """Written by others before, and thrown out by this launch."""
 
     @property
     def total(self) -> float:
-        return self.read + self.written
+        return self.read + self.written + self.displaced
 
 
 class Rates(NamedTuple):
@@ -81,7 +84,7 @@ def traffic_of(footprint: Footprint, blocks: int, chip: Chip, parameters: Parame
                 f"the kernel touches {footprint.grid / 1e6:.0f} MB, and the L2 cache of {chip.name} has "
                 f"{chip.l2_bytes / 1e6:.0f} MB, so it cannot be warm; choose --l2 cold"
             )
-        return Traffic(0.0, 0.0)
+        return Traffic(0.0, 0.0, 0.0)
     capacity = chip.l2_bytes * parameters["l2_kept"]
     read, waves = footprint.read, blocks / footprint.wave
     touched_again = max(0.0, waves * read.wave - read.grid)
@@ -89,7 +92,11 @@ def traffic_of(footprint: Footprint, blocks: int, chip: Chip, parameters: Parame
     lost = max(0.0, 1 - capacity / since) if since else 0.0
     # What is written last stays in L2 when the kernel ends.
     evicted = max(0.0, 1 - capacity / footprint.grid) if footprint.grid else 0.0
-    return Traffic(read.grid + lost * touched_again, evicted * footprint.written.grid)
+    return Traffic(
+        read.grid + lost * touched_again,
+        evicted * footprint.written.grid,
+        min(footprint.grid, capacity),
+    )
 
 
 def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Share:
@@ -104,11 +111,16 @@ def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Shar
                 "needs; record it again, or choose --l2 warm"
             )
         read_share, write_share, far_share = parameters["dram_share"], 0.0, 0.0
+        displacing = read_once = written_once = 0.0
     else:
         traffic = traffic_of(footprint, blocks, chip, parameters, l2)
         read_share = _ratio(traffic.read, blocks * footprint.read.block)
         write_share = _ratio(traffic.written, blocks * footprint.written.block)
         far_share = _FAR_SHARE
+        # Whatever comes into L2 throws something out.
+        displacing = _ratio(traffic.displaced, footprint.grid)
+        read_once = _ratio(footprint.read.grid, blocks * footprint.read.block)
+        written_once = _ratio(footprint.written.grid, blocks * footprint.written.block)
     rest = blocks % chip.sm_count
 
     def rates(busy: int) -> Rates:
@@ -116,7 +128,9 @@ def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Shar
         dram_bytes = dram_bytes_per_cycle(chip) * parameters["dram_efficiency"] / busy
         sector = SECTOR_BYTES * PARTS / dram_bytes
         return Rates(
-            round(SECTOR_BYTES * PARTS / l2_bytes), round(sector * read_share), round(sector * write_share)
+            round(SECTOR_BYTES * PARTS / l2_bytes),
+            round(sector * (read_share + displacing * read_once)),
+            round(sector * (write_share + displacing * written_once)),
         )
 
     full = rates(min(blocks, chip.sm_count))

@@ -60,7 +60,7 @@ def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
 
 @compiled
 def next_start(machine: Machine, state: Int, ready: int) -> int:
-    """When a seat that is free from `ready` on gets its next block: the chip gives out one after the other."""
+    """When a seat that is free from `ready` on gets a block: the chip gives out one after the other."""
     at = max(ready * PARTS, state[Sm.START_FREE])
     state[Sm.START_FREE] = at + machine.share.block_interval
     return at // PARTS
