@@ -88,7 +88,8 @@ def test_summary_counts_what_was_not_run() -> None:
     row = ROWS["V0001"]
     kept = TimingFigures(row, row.value * 1.02, row.value * 0.99)
     dropped = TimingFigures(Measurement(**{**vars(row), "id": "V9999", "left_out": "no such unit"}), None)
-    (found,) = summary([kept, dropped])
+    found, everything = summary([kept, dropped])
+    assert (everything.group, everything.rows, everything.hand) == ("all", 2, found.hand)
     assert found.rows == 2
     assert found.hand is not None
     assert found.compiled is not None

@@ -106,17 +106,23 @@ def test_intervals_of_products(chip: str, arch: int, product: str, interval: flo
 
 
 @pytest.mark.parametrize(
-    ("choice", "older", "younger"),
+    ("choice", "greedy", "stalling"),
     [
-        (Choice.YOUNGEST, [5, 6, 7, 8], [0, 1, 2, 3]),
-        (Choice.OLDEST, [0, 1, 2, 3], [5, 6, 7, 8]),
-        (Choice.LEAST_RECENT, [1, 3, 5, 7], [0, 2, 4, 6]),
+        (Choice.YOUNGEST, [8, 8, 8, 8, 8, 4], [8, 4, 8, 4, 8, 4]),
+        (Choice.OLDEST, [0, 0, 0, 0, 0, 4], [0, 4, 0, 4, 0, 4]),
+        (Choice.LEAST_RECENT, [8, 8, 8, 8, 8, 4], [8, 4, 0, 8, 4, 0]),
     ],
 )
-def test_which_warp_issues(choice: Choice, older: list[int], younger: list[int]) -> None:
-    """Warps 0 and 4 share a sub-core; four instructions of each, behind which stands the end."""
-    result = run(listing(["NOP"] * 4, 80), "a100", warps=8, changes={"warp_choice": choice})
-    assert (issues(result, 0)[:4], issues(result, 4)[:4]) == (older, younger)
+def test_which_warp_issues(choice: Choice, greedy: list[int], stalling: list[int]) -> None:
+    """Warps 0, 4 and 8 share a sub-core: who issues its first six instructions.
+
+    One that is ready goes on to its end behind four instructions; with a stall of two others come in between.
+    """
+    for stall, expected in ((1, greedy), (2, stalling)):
+        code = listing([f"B------:R-:W-:-:S{stall:02} NOP"] * 4, 80)
+        result = run(code, "a100", warps=12, changes={"warp_choice": choice})
+        turns = sorted((cycle, warp) for warp in (0, 4, 8) for cycle in issues(result, warp))
+        assert turns[:6] == list(enumerate(expected))
 
 
 def test_the_oldest_or_youngest_can_leave_others_behind() -> None:

@@ -90,7 +90,7 @@ MECHANISMS = (
     Mechanism("no waits for scoreboards", edit=_free_scoreboards, is_fiction=True),
     Mechanism("no waits for copies", edit=_free_copies, is_fiction=True),
     Mechanism("no barriers", edit=_free_barriers, is_fiction=True),
-    Mechanism("barriers release at once", {"bar_latency": 0}),
+    Mechanism("barriers release at once", {"bar_latency": 0, "bar_gap": 0}),
     Mechanism("taken branches at once", {"branch_taken": 0}),
     Mechanism("instruction cache always hits", {"fetch_latency": 0, "fetch_gap": 0}),
     Mechanism("constant cache always hits", edit=_free_constants),
@@ -100,7 +100,12 @@ MECHANISMS = (
     Mechanism("tensor results at once", edit=_free_tensor_results),
     Mechanism(
         "memory queue unlimited",
-        {"queue_entries": _MOST_QUEUED, "agu_interval": 0, "sm_accept_interval": 0},
+        {
+            "queue_entries": _MOST_QUEUED,
+            "agu_interval": 0,
+            "sm_accept_interval": 0,
+            "port_backlog": _PLENTY,
+        },
     ),
     Mechanism(
         "shared memory port unlimited",

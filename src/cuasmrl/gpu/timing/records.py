@@ -81,12 +81,10 @@ class Cached(IntEnum):
 
 
 class Choice(IntEnum):
-    """Which of the warps that are ready a sub-core issues."""
+    """Which warp a sub-core issues when the one that issued last is not ready."""
 
     YOUNGEST = 0
-    """The one that issued last as long as it is ready, then the youngest."""
     OLDEST = 1
-    """The one that issued last as long as it is ready, then the oldest."""
     LEAST_RECENT = 2
     """The one that has not issued for longest."""
 

@@ -136,10 +136,10 @@ def comes_before(choice: int, state: Int, w: int, best: int, last: int) -> bool:
 
     Of warps that began together, the one with the higher number is the younger.
     """
-    if choice == Choice.LEAST_RECENT:
-        return state[w + Warp.LAST_ISSUE] <= state[best + Warp.LAST_ISSUE]
     if last in (w, best):
         return w == last
+    if choice == Choice.LEAST_RECENT:
+        return state[w + Warp.LAST_ISSUE] <= state[best + Warp.LAST_ISSUE]
     if choice == Choice.OLDEST:
         return state[w + Warp.BORN] < state[best + Warp.BORN]
     return state[w + Warp.BORN] >= state[best + Warp.BORN]
