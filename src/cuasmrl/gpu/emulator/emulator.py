@@ -11,9 +11,10 @@ from cuasmrl.binary.cubin import Cubin, Kernel
 from cuasmrl.binary.sass import Listing, disassemble_kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip, chip_of_arch
-from cuasmrl.gpu.emulator.constants import Constants, launch_bank, read_banks
+from cuasmrl.gpu.emulator.constants import Constants, launch_bank
 from cuasmrl.gpu.emulator.global_memory import GlobalMemory
 from cuasmrl.gpu.emulator.machine import Environment, Machine
+from cuasmrl.gpu.emulator.module import load_module
 from cuasmrl.gpu.emulator.program import load_program
 from cuasmrl.gpu.emulator.recorder import Recorder
 from cuasmrl.gpu.emulator.trace import Header, Trace, code_digest
@@ -58,7 +59,7 @@ class Emulator:
             )
         self.listing = listing or disassemble_kernel(cubin, self.kernel.name)
         self.program = load_program(self.listing)
-        self._banks = read_banks(cubin, self.kernel)
+        self.module = load_module(cubin, self.kernel)
         uses_stack = any(i.opcode in ("LDL", "STL") for i in self.listing.instructions)
         self._local_bytes = self.kernel.stack_bytes or (_DEFAULT_STACK if uses_stack else 0)
 
@@ -125,12 +126,12 @@ class Emulator:
         arrays: dict[str, npt.NDArray[Any]] = {
             f"argument {k}": a for k, a in enumerate(launch.arguments) if isinstance(a, np.ndarray) and a.size
         }
-        memory = GlobalMemory(arrays)
+        memory = GlobalMemory(arrays, self.module.data)
         local = self._local_bytes
-        banks = dict(self._banks)
+        banks = dict(self.module.banks)
         banks[0] = launch_bank(self.kernel, launch, local, self._parameters(launch, memory))
         shared = self.kernel.shared_bytes + launch.shared_bytes
-        return Environment(launch, memory, Constants(banks), shared, local, budget)
+        return Environment(launch, memory, Constants(banks), self.module, shared, local, budget)
 
     def _check_arguments(self, launch: Launch) -> None:
         parameters = self.kernel.parameters

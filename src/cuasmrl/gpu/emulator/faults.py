@@ -18,6 +18,10 @@ class LaneFault(Exception):  # noqa: N818  (a fault of the emulated program, not
         """Index of the thread in the slab, counting lanes first, then warps, then blocks."""
 
 
+class AssertionFault(LaneFault):
+    """An assertion of the kernel failed."""
+
+
 class Fault(CuasmrlError):  # noqa: N818
     """The emulated kernel did something a GPU would not survive, or a sanitizer would report."""
 
@@ -42,3 +46,7 @@ class Fault(CuasmrlError):  # noqa: N818
         if thread is not None:
             where += f", thread {thread}"
         super().__init__(f"{where}: {reason}.")
+
+
+class DeviceAssert(Fault, RuntimeError):
+    """An assertion of the kernel failed: a RuntimeError, as frameworks make of the driver's error."""

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.gpu.emulator.access import Addresses, Flat
 from cuasmrl.gpu.emulator.barriers import Barriers, any_lane
 from cuasmrl.gpu.emulator.constants import Constants
-from cuasmrl.gpu.emulator.faults import Fault, LaneFault
+from cuasmrl.gpu.emulator.externals import flush
+from cuasmrl.gpu.emulator.faults import AssertionFault, DeviceAssert, Fault, LaneFault
 from cuasmrl.gpu.emulator.global_memory import GlobalMemory, GlobalSpace
-from cuasmrl.gpu.emulator.local_memory import LocalMemory
+from cuasmrl.gpu.emulator.local_memory import GenericSpace, LocalMemory
 from cuasmrl.gpu.emulator.meetings import Collectives, Meeting
+from cuasmrl.gpu.emulator.module import CODE, Module
 from cuasmrl.gpu.emulator.program import Program, Segment
 from cuasmrl.gpu.emulator.recorder import Recorder
 from cuasmrl.gpu.emulator.shared_memory import SharedMemory
@@ -45,6 +48,7 @@ class Environment:
     launch: Launch
     memory: GlobalMemory
     constants: Constants
+    module: Module
     shared_bytes: int
     local_bytes: int
     budget: int
@@ -68,8 +72,11 @@ class Machine:
         self.memory = GlobalSpace(self.slab, env.memory)
         self.shared = SharedMemory(self.slab, env.shared_bytes)
         self.local = LocalMemory(self.slab, env.local_bytes)
+        self.generic = GenericSpace(self.memory, self.local)
         self.special: dict[str, Value] = special_registers(env.launch, blocks, warps)
         self.recorder = recorder
+        self.printed: list[tuple[int, str]] = []
+        """Warp of the slab, and what one of its threads has printed."""
         self.living: Mask = TRUE
         if threads % LANES:
             self.living = (np.arange(warps * LANES) < threads).reshape(1, warps, LANES)
@@ -108,6 +115,10 @@ class Machine:
         """These threads go on at an instruction."""
         there = self._ready.get(index)
         self._ready[index] = threads if there is None else there | threads
+
+    def return_to(self, address: int, threads: Mask) -> None:
+        """These threads go on at an address of the code."""
+        self.go((address - CODE) // WORD_BYTES, threads)
 
     def leave(self, threads: Mask) -> None:
         """These threads are done."""
@@ -163,9 +174,12 @@ class Machine:
     def run(self) -> None:
         if self.recorder is not None:
             self.recorder.begin(self.slab)
-        with np.errstate(all="ignore"):
-            while self._ready:
-                self._execute(self._next())
+        try:
+            with np.errstate(all="ignore"):
+                while self._ready:
+                    self._execute(self._next())
+        finally:
+            flush(self.printed)
         if rooms := self._rooms():
             raise self._deadlock(rooms)
         if self.recorder is not None:
@@ -193,7 +207,7 @@ class Machine:
         active = self._ready.pop(start)
         segment = self.program.segments.get(start)
         if segment is None:
-            raise Fault(f"control goes to {16 * start:#x}, where no block begins", self._name)
+            raise Fault(f"control goes to {WORD_BYTES * start:#x}, where no block begins", self._name)
         alone = not self._ready and not self._waiting
         w = Warps(self, self.registers, active, None if alone else active)
         self._count(segment, active)
@@ -231,7 +245,7 @@ class Machine:
                 f"does not end within {self.env.budget:,} instructions; raise the budget if it should",
                 self._name,
                 self.program.listing.instructions[segment.start],
-                *self._who(int(self.slab.flat(active).argmax())),
+                *self.who(int(self.slab.flat(active).argmax())),
             )
 
     # errors
@@ -240,7 +254,7 @@ class Machine:
     def _name(self) -> str:
         return self.program.listing.kernel.name
 
-    def _who(self, position: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    def who(self, position: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Block and thread index of a thread of the slab."""
         launch = self.env.launch
         block = int(self.blocks[position // self.slab.threads])
@@ -249,14 +263,15 @@ class Machine:
 
     def _located(self, fault: LaneFault, index: int) -> Fault:
         instruction = self.program.listing.instructions[index]
-        return Fault(fault.reason, self._name, instruction, *self._who(fault.position))
+        kind = DeviceAssert if isinstance(fault, AssertionFault) else Fault
+        return kind(fault.reason, self._name, instruction, *self.who(fault.position))
 
     def _rooms(self) -> list[tuple[str, Mask]]:
         """Where threads wait, and which."""
         rooms = [(f"barrier {name}", threads) for name, threads in self.barriers.waiting().items()]
         # Those who wait without end first: others may only wait for them.
         parked = sorted(self._parked.items(), key=lambda item: item[1].forget is not None)
-        rooms += [(f"the convergence before {16 * i:#x}", m.threads) for i, m in parked]
+        rooms += [(f"the convergence before {WORD_BYTES * i:#x}", m.threads) for i, m in parked]
         rooms += [("a collective", self.collectives.threads)] if self.collectives.threads.any() else []
         return rooms
 
@@ -272,7 +287,7 @@ class Machine:
             f"waits for ever at {what}: {waiting} of {living} living threads of the block are there{others}",
             self._name,
             None,
-            *self._who(position),
+            *self.who(position),
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuasmrl.binary.sass import Instruction, Kind, Listing
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.emulator import calls  # noqa: F401  (declares calls, returns and indirect jumps)
 from cuasmrl.gpu.emulator.constants import check_offset
 from cuasmrl.gpu.emulator.control import Transfer, fall_through, is_transfer, transfer_of
 from cuasmrl.gpu.emulator.faults import UnsupportedError

@@ -123,6 +123,8 @@ def atomic(form: Form) -> Step:
                 apply_bits(_OPERATIONS[name], window, at, those, slab.threads, operand, old)
             else:
                 apply(_OPERATIONS[name], flush, window, at, those, slab.threads, operand, compare, old)
+        if not shared:
+            machine.memory.check_padding(at, active, size)
         if name == "CAST":
             # Tells whether it has stored, not what was there.
             swapped = old == compare

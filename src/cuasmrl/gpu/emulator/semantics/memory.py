@@ -15,7 +15,7 @@ _HINTS = ("EF", "EL", "EU", "EN", "LU", "NA", "LTC64B", "LTC128B", "LTC256B", "S
           "CONSTANT", "PRIVATE", "GPU", "CTA", "SM", "VC", "CI", "U")  # fmt: skip
 """Cache policies and memory orders: one instruction is executed at a time, so they change no value."""
 
-_PLACES = {"LDG": "memory", "LD": "memory", "STG": "memory", "ST": "memory", "LDS": "shared",
+_PLACES = {"LDG": "memory", "LD": "generic", "STG": "memory", "ST": "generic", "LDS": "shared",
            "STS": "shared", "LDL": "local", "STL": "local"}  # fmt: skip
 
 
@@ -29,7 +29,7 @@ def access_size(form: Form) -> tuple[int, bool]:
 def load(form: Form) -> Step:
     form.ignore(*_HINTS)
     place = _PLACES[form.opcode]
-    address = far(form, 0) if place == "memory" else near(form, 0)
+    address = far(form, 0) if place in ("memory", "generic") else near(form, 0)
     size, signed = access_size(form)
     present = form.optional_predicate(1, TRUE)
     writes = form.result_words(max(1, size // 4))
@@ -50,7 +50,7 @@ def load(form: Form) -> Step:
 def store(form: Form) -> Step:
     form.ignore(*_HINTS)
     place = _PLACES[form.opcode]
-    address = far(form, 0) if place == "memory" else near(form, 0)
+    address = far(form, 0) if place in ("memory", "generic") else near(form, 0)
     size, _ = access_size(form)
     data = form.registers(1, max(1, size // 4))
     index = form.instruction.index
