@@ -12,7 +12,7 @@ from cuasmrl.binary.sass import Listing, disassemble_kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip, chip_of_arch
 from cuasmrl.gpu.emulator.constants import Constants, launch_bank
-from cuasmrl.gpu.emulator.global_memory import GlobalMemory
+from cuasmrl.gpu.emulator.global_memory import FindBuffer, GlobalMemory, nothing_else
 from cuasmrl.gpu.emulator.machine import Environment, Machine
 from cuasmrl.gpu.emulator.module import load_module
 from cuasmrl.gpu.emulator.program import load_program
@@ -48,8 +48,13 @@ class Emulator:
         kernel: str | None = None,
         chip: Chip | None = None,
         listing: Listing | None = None,
+        find: FindBuffer = nothing_else,
     ) -> None:
-        """`listing` saves disassembling what is already known, or executes another schedule of the kernel."""
+        """`listing` saves disassembling what is already known, or executes another schedule of the kernel.
+
+        `find` knows buffers that are no arguments, by the addresses that a kernel may find in memory.
+        """
+        self._find = find
         self.kernel: Kernel = cubin.kernel(kernel)
         self.chip = chip or chip_of_arch(self.kernel.arch)
         if self.kernel.has_relocations:
@@ -126,7 +131,7 @@ class Emulator:
         arrays: dict[str, npt.NDArray[Any]] = {
             f"argument {k}": a for k, a in enumerate(launch.arguments) if isinstance(a, np.ndarray) and a.size
         }
-        memory = GlobalMemory(arrays, self.module.data)
+        memory = GlobalMemory(arrays, self.module.data, self._find)
         local = self._local_bytes
         banks = dict(self.module.banks)
         banks[0] = launch_bank(self.kernel, launch, local, self._parameters(launch, memory))

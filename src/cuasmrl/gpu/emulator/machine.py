@@ -26,6 +26,7 @@ from cuasmrl.gpu.emulator.recorder import Recorder
 from cuasmrl.gpu.emulator.shared_memory import SharedMemory
 from cuasmrl.gpu.emulator.spaces import Slab
 from cuasmrl.gpu.emulator.special import special_registers
+from cuasmrl.gpu.emulator.undefined import Undefined
 from cuasmrl.gpu.emulator.values import FALSE, LANES, TRUE, Mask, Value
 from cuasmrl.gpu.emulator.warps import Registers, Warps
 from cuasmrl.gpu.launches.launch import Launch
@@ -75,6 +76,7 @@ class Machine:
         self.generic = GenericSpace(self.memory, self.local)
         self.special: dict[str, Value] = special_registers(env.launch, blocks, warps)
         self.recorder = recorder
+        self.undefined = Undefined(self)
         self.printed: list[tuple[int, str]] = []
         """Warp of the slab, and what one of its threads has printed."""
         self.living: Mask = TRUE
@@ -191,7 +193,11 @@ class Machine:
             self._part()
             # Dictionaries keep the order of insertion: the first one has waited longest.
             return next(iter(self._ready))
-        return min(self._ready)
+        first = min(self._ready)
+        if first in self.program.polling and len(self._ready) > 1:
+            # Who holds a lock goes before those who try to get it.
+            return min(self._ready.keys() - self.program.polling, default=first)
+        return first
 
     def _part(self) -> None:
         """Let those go on alone who wait at a convergence that may never come about."""
@@ -215,9 +221,19 @@ class Machine:
             self.recorder.enter(segment, active)
         at = segment.end - 1
         try:
-            for at, step in segment.steps:  # noqa: B007  (the handler needs to know where it stopped)
-                step(w)
+            steps = iter(segment.steps)
+            if not self.undefined:
+                for at, step in steps:  # noqa: B007  (the handler needs to know where it stopped)
+                    step(w)
+                    if self.undefined:
+                        break
+            for at, step in steps:
+                self.undefined.execute(self.program.listing.instructions[at], step, w)
             at = segment.end - 1
+            if self.undefined:
+                if segment.transfers:
+                    self.undefined.check_transfer(self.program.listing.instructions[at], w)
+                self.undefined.forget_dead()
             segment.transfer(self, w)
             if start in self._parked:
                 # One of several exclusive groups was here; now it is the turn of the next.

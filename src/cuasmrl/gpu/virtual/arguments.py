@@ -89,9 +89,11 @@ def by_type(type_: str, value: Any, what: str) -> Argument:
 
 
 def _pointer(value: Any, what: str) -> Argument:
-    # A kernel's author may declare a pointer and pass an address as a number: only null has a meaning here.
-    if value is None or (isinstance(value, int) and value == 0):
+    if value is None:
         return None
+    if isinstance(value, int):
+        # A kernel's author may declare a pointer and pass an address as a number, such as a `data_ptr()`.
+        return None if value == 0 else np.uint64(value & (1 << 64) - 1)
     return bytes_of(value, what)
 
 

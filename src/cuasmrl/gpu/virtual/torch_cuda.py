@@ -24,6 +24,13 @@ _MOVES = ("to", "cuda", "cpu")
 """Methods of a tensor that give a copy if the tensor lives on the other side."""
 
 
+_ACCUMULATE = (
+    "matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum", "layer_norm",
+)  # fmt: skip
+"""Sums of products of halves, for which CUDA libraries add up in float32 and the CPU does not always."""
+_HALVES = (torch.float16, torch.bfloat16)
+
+
 class CudaOnHost(TorchFunctionMode):
     """Every torch function that names a CUDA device works on the CPU instead."""
 
@@ -40,11 +47,32 @@ class CudaOnHost(TorchFunctionMode):
             return args[0].clone()
         here = [_on_host(argument) for argument in args]
         there = {key: _on_host(value) for key, value in named.items()}
+        if name in _ACCUMULATE and (kind := _kind_of_halves(here)) is not None:
+            return function(*_in_single(here), **_in_single(there)).to(kind)
         result = function(*here, **there)
         moved = name in _MOVES and any(_is_device(argument) for argument in (*args[1:], *named.values()))
         if (moved or name == "cpu") and result is args[0]:
             return result.clone()
         return result
+
+
+def _kind_of_halves(arguments: Any) -> torch.dtype | None:
+    for argument in arguments:
+        if isinstance(argument, list | tuple):
+            found = _kind_of_halves(argument)
+            if found is not None:
+                return found
+        elif isinstance(argument, torch.Tensor) and argument.dtype in _HALVES:
+            return argument.dtype
+    return None
+
+
+def _in_single(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.dtype in _HALVES else value
+    if isinstance(value, dict):
+        return {key: _in_single(item) for key, item in value.items()}
+    return type(value)(map(_in_single, value)) if type(value) in (list, tuple) else value
 
 
 def _is_device(argument: Any) -> bool:

@@ -40,6 +40,10 @@ def load(form: Form) -> Step:
         at, active = machine.slab.flat(address(w)), machine.slab.active(w.active & present(w))
         machine.note_access(index, at, active, size)
         values = getattr(machine, place).load(at, active, size, signed)
+        if place == "shared":
+            missing = machine.shared.unwritten(at, active, size)
+            if missing is not None:
+                machine.undefined.begin(form.instruction, missing, int(at[missing.any(axis=0).argmax()]))
         for write, value in zip(writes, values, strict=True):
             write(w, value)
 
