@@ -55,6 +55,8 @@ class Emulator:
         `find` knows buffers that are no arguments, by the addresses that a kernel may find in memory.
         """
         self._find = find
+        self._time = 0
+        """Instructions that earlier launches have executed."""
         self.kernel: Kernel = cubin.kernel(kernel)
         self.chip = chip or chip_of_arch(self.kernel.arch)
         if self.kernel.has_relocations:
@@ -102,12 +104,14 @@ class Emulator:
         chosen = self._chosen(launch, blocks)
         env = self._environment(launch, budget)
         warps = -(-launch.threads // LANES)
-        size = self._blocks_in_a_slab(env, warps)
+        # Blocks that may wait for one another have to be executed together.
+        size = len(chosen) if launch.cooperative else self._blocks_in_a_slab(env, warps)
         warp_instructions = lane_instructions = 0
         try:
             for first in range(0, len(chosen), size):
-                machine = Machine(self.program, env, chosen[first : first + size], recorder)
+                machine = Machine(self.program, env, chosen[first : first + size], recorder, self._time)
                 machine.run()
+                self._time += machine.instructions
                 warp_instructions += machine.warp_instructions
                 lane_instructions += machine.lane_instructions
                 if progress is not None:
@@ -136,7 +140,9 @@ class Emulator:
         banks = dict(self.module.banks)
         banks[0] = launch_bank(self.kernel, launch, local, self._parameters(launch, memory))
         shared = self.kernel.shared_bytes + launch.shared_bytes
-        return Environment(launch, memory, Constants(banks), self.module, shared, local, budget)
+        return Environment(
+            launch, memory, Constants(banks), self.module, shared, local, budget, self.chip.sm_count
+        )
 
     def _check_arguments(self, launch: Launch) -> None:
         parameters = self.kernel.parameters

@@ -68,7 +68,9 @@ def _assert_failed(machine: Machine, threads: Mask) -> NoReturn:
     lines = np.broadcast_to(machine.registers.general[_PARAMETERS + 4], machine.shape)
     reports, reasons = [], []
     for position in map(int, positions):
-        message, file, function = (_text(machine, int(pointer.flat[position]), position) for pointer in pointers)
+        message, file, function = (
+            _text(machine, int(pointer.flat[position]), position) for pointer in pointers
+        )
         block, thread = machine.who(position)
         place, what = f"{file}:{int(lines.flat[position])}: {function}", f"Assertion `{message}` failed"
         reports.append(f"{place}: block: [{_listed(block)}], thread: [{_listed(thread)}] {what}.")

@@ -48,5 +48,5 @@ class Fault(CuasmrlError):  # noqa: N818
         super().__init__(f"{where}: {reason}.")
 
 
-class DeviceAssert(Fault, RuntimeError):
+class DeviceAssert(Fault, RuntimeError):  # noqa: N818
     """An assertion of the kernel failed: a RuntimeError, as frameworks make of the driver's error."""

@@ -1,7 +1,7 @@
 """Global memory: the caller's arrays and the module's data at virtual addresses, with nothing between them.
 
-A kernel may also come to an address of the host that it found in memory: a tensor of pointers. Such an address
-is looked up among the buffers that the caller says are alive, and mapped as it is.
+A kernel may also come to an address of the host that it found in memory: a tensor of pointers. Such an
+address is looked up among the buffers that the caller says are alive, and mapped as it is.
 """
 
 import bisect
@@ -197,7 +197,8 @@ def _place(arrays: dict[str, npt.NDArray[Any]]) -> list[Region]:
     # In the order of the arguments, so that addresses do not depend on where the host put them.
     names = list(arrays)
     merged.sort(key=lambda span: names.index(span[2].split(" and ")[0]))
-    regions, address = [], _FIRST_ADDRESS
+    regions: list[Region] = []
+    address = _FIRST_ADDRESS
     for start, end, label, writable in merged:
         # What the compiler was told about a pointer's alignment must hold at its virtual address too.
         lead = alignment_of(start)

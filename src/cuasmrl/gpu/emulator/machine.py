@@ -54,12 +54,20 @@ class Environment:
     local_bytes: int
     budget: int
     """Instructions that the slowest warp of a slab may execute."""
+    sms: int
+    """SMs of the chip."""
 
 
 class Machine:
     def __init__(
-        self, program: Program, env: Environment, blocks: np.ndarray, recorder: Recorder | None = None
+        self,
+        program: Program,
+        env: Environment,
+        blocks: np.ndarray,
+        recorder: Recorder | None = None,
+        began: int = 0,
     ) -> None:
+        """`began` is the time at which the slab begins, counted in instructions."""
         threads = env.launch.threads
         warps = -(-threads // LANES)
         self.program = program
@@ -74,7 +82,7 @@ class Machine:
         self.shared = SharedMemory(self.slab, env.shared_bytes)
         self.local = LocalMemory(self.slab, env.local_bytes)
         self.generic = GenericSpace(self.memory, self.local)
-        self.special: dict[str, Value] = special_registers(env.launch, blocks, warps)
+        self.special: dict[str, Value] = special_registers(env.launch, blocks, warps, env.sms)
         self.recorder = recorder
         self.undefined = Undefined(self)
         self.printed: list[tuple[int, str]] = []
@@ -83,6 +91,8 @@ class Machine:
         if threads % LANES:
             self.living = (np.arange(warps * LANES) < threads).reshape(1, warps, LANES)
         self.barriers = Barriers(self.shape, self.go, lambda: self.living)
+        self._began = began
+        self._segment_end = 0
         self.instructions = 0
         """Executed for the whole slab; the slowest warp has executed at most so many."""
         self.warp_instructions = 0
@@ -110,6 +120,10 @@ class Machine:
     ) -> None:
         if self.recorder is not None:
             self.recorder.copy(index, source, reading, target, active, size)
+
+    def time(self, index: int) -> int:
+        """Instructions that were executed before this one."""
+        return self._began + self.instructions - (self._segment_end - index)
 
     # where threads go
 
@@ -249,6 +263,7 @@ class Machine:
 
     def _count(self, segment: Segment, active: Mask) -> None:
         self.instructions += len(segment)
+        self._segment_end = segment.end
         share = self.slab.size // active.size if active.ndim == 3 else 1
         lanes = int(np.count_nonzero(active)) * share
         warps = np.broadcast_to(active, (*active.shape[:2], LANES)).any(axis=2)

@@ -64,7 +64,9 @@ def load_program(listing: Listing) -> Program:
             f"Kernel {kernel.name} for sm_{kernel.arch} cannot be emulated; {len(builder.refused)} of its "
             f"instructions are not supported: {'; '.join(named)}{f'; and {more} more' if more else ''}."
         )
-    polling = {start for start, s in segments.items() if any(map(_polls, listing.instructions[start : s.end]))}
+    polling = {
+        start for start, s in segments.items() if any(map(_polls, listing.instructions[start : s.end]))
+    }
     return Program(listing, segments, frozenset(polling))
 
 

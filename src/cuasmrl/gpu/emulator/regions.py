@@ -1,8 +1,8 @@
 """Stretches of global memory: the bytes of one buffer at a virtual address.
 
-Allocators give out whole granules (cudaMalloc 256 bytes, torch 512), so the words in which a buffer begins and
-ends may be read and exchanged whole, as 16-bit atomics do by a compare-and-swap. What lies around the buffer in
-those words reads as zero here and must not change. Everything beyond them is out of bounds.
+Allocators give out whole granules (cudaMalloc 256 bytes, torch 512), so the words in which a buffer begins
+and ends may be read and exchanged whole, as 16-bit atomics do by a compare-and-swap. What lies around the
+buffer in those words reads as zero here and must not change. Everything beyond them is out of bounds.
 """
 
 from __future__ import annotations

@@ -74,7 +74,9 @@ class SharedMemory(Space):
 
     def unwritten_halves(self) -> npt.NDArray[np.uint16]:
         """1 for each half word that nobody wrote."""
-        halves = np.stack([self.tags & 3 != 3, self.tags & 12 != 12], axis=1) & (self.tags < _FIRST_COPY)[:, None]
+        halves = (
+            np.stack([self.tags & 3 != 3, self.tags & 12 != 12], axis=1) & (self.tags < _FIRST_COPY)[:, None]
+        )
         return halves.reshape(-1).astype(np.uint16)
 
     def copy(self, address: Addresses, active: Flat, size: int, data: npt.NDArray[np.uint32]) -> None:

@@ -6,8 +6,8 @@ from cuasmrl.gpu.emulator.values import LANES, ZERO, Value, constant
 from cuasmrl.gpu.launches.launch import Launch
 
 
-def special_registers(launch: Launch, blocks: np.ndarray, warps: int) -> dict[str, Value]:
-    """By the name nvdisasm prints; `blocks` are linear block indices."""
+def special_registers(launch: Launch, blocks: np.ndarray, warps: int, sms: int) -> dict[str, Value]:
+    """By the name nvdisasm prints; `blocks` are linear block indices, dealt out to the SMs one by one."""
     lane = np.arange(LANES, dtype=np.uint32).reshape(1, 1, LANES)
     one = np.uint32(1)
     below: Value = ((one << lane) - one).astype(np.uint32)
@@ -24,6 +24,8 @@ def special_registers(launch: Launch, blocks: np.ndarray, warps: int) -> dict[st
         "SR_CgaCtaId": ZERO,
         "SR_CgaSize": constant(1),
     }
+    place: Value = (np.asarray(blocks) % sms).astype(np.uint32).reshape(-1, 1, 1)
+    values |= {"SR_VIRTUALSMID": place, "SR_SMID": place, "SR_NSMID": constant(sms)}
     thread = np.arange(warps * LANES, dtype=np.uint32).reshape(1, warps, LANES)
     block = np.asarray(blocks, np.uint32).reshape(-1, 1, 1)
     for index, size, letter in zip(_axes(thread, launch.block), launch.block, "XYZ", strict=True):

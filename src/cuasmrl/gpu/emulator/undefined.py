@@ -102,7 +102,7 @@ class Undefined:
         return self._lanes.get(register, np.zeros(self._machine.shape, np.bool_))
 
     def _union(self, registers: list[int]) -> Mask:
-        found = np.zeros(self._machine.shape, np.bool_)
+        found: Mask = np.zeros(self._machine.shape, np.bool_)
         for register in registers:
             if register in self._lanes:
                 found = found | self._lanes[register]
@@ -112,8 +112,8 @@ class Undefined:
         self, register: int, active: Mask, result: Mask | None, undecided: Mask, source: _Source | None
     ) -> None:
         if file_of(register) in (File.UR, File.UP):
-            active = active.any(axis=2, keepdims=True)
-        lanes = self._of(register) & ~active | undecided
+            active = np.logical_or.reduce(active, axis=2, keepdims=True)
+        lanes: Mask = (self._of(register) & ~active) | undecided
         if result is not None:
             lanes = lanes | (result & active)
         if lanes.any():
@@ -137,9 +137,7 @@ class Undefined:
         if declaration is None or declaration.warp_wide or declaration.pipe is Pipe.TENSOR:
             among = self._union(sources) & active
             return dict.fromkeys(written, np.broadcast_to(among.any(axis=2, keepdims=True), active.shape))
-        return {
-            register: _per_warp(register, self._union(sources), active) for register in written
-        }
+        return {register: _per_warp(register, self._union(sources), active) for register in written}
 
     def _selected(self, instruction: Instruction, w: Warps) -> Mask:
         form = Form(instruction)

@@ -143,7 +143,11 @@ def _living() -> Iterator[tuple[object, int, int]]:
         return
     # By type alone: asking an object for its class may run code of its own.
     for thing in gc.get_objects():
-        if issubclass(type(thing), torch.Tensor) and thing.device.type == "cpu" and thing.layout is torch.strided:
+        if (
+            issubclass(type(thing), torch.Tensor)
+            and thing.device.type == "cpu"
+            and thing.layout is torch.strided
+        ):
             try:
                 storage = thing.untyped_storage()
                 start = int(storage.data_ptr())

@@ -14,6 +14,7 @@ from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.emulator import Emulator, Run
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import Model, load_parameters, trace_share, traced_blocks
+from cuasmrl.gpu.timing.model import occupancy
 from cuasmrl.gpu.timing.uncertainty import measure
 from cuasmrl.gpu.virtual.memory import Bytes, living_buffer
 from cuasmrl.schedule import Schedule
@@ -33,7 +34,19 @@ class ModelledKernel:
         """While a launch is only timed: buffers it has come to, and what they held before."""
 
     def run(self, launch: Launch) -> Run:
+        if launch.cooperative:
+            self._check_cooperative(launch)
         return self._emulator.run(launch)
+
+    def _check_cooperative(self, launch: Launch) -> None:
+        chip, kernel = self._emulator.chip, self._emulator.kernel
+        shared = kernel.shared_bytes + launch.shared_bytes
+        most = occupancy(chip, launch.threads, kernel.registers, shared).blocks * chip.sm_count
+        if launch.blocks > most:
+            raise CuasmrlError(
+                f"A cooperative grid of {launch.blocks} blocks of {kernel.name} does not fit onto "
+                f"{chip.name}, which runs {most} of them at the same time; launch fewer blocks."
+            )
 
     def cycles(self, launch: Launch) -> float:
         """Modelled cycles of the SM that has most to do; a launch seen before costs nothing."""
@@ -49,7 +62,7 @@ class ModelledKernel:
                 return _fewest_cycles(launch, emulator)
         try:
             with self._as_before(launch):
-                trace = trace_share(launch, emulator)
+                trace = emulator.trace(launch) if launch.cooperative else trace_share(launch, emulator)
         except CuasmrlError:
             # Blocks that wait for those of other SMs end only together with them. And if the launch is at
             # fault, the error has to be the one that running it gives.
@@ -98,7 +111,9 @@ def _fewest_cycles(launch: Launch, emulator: Emulator) -> float:
 
 def _digest(launch: Launch) -> bytes:
     """Of everything that a launch depends on, the contents of its buffers among it."""
-    digest = hashlib.blake2b(repr((launch.grid, launch.block, launch.shared_bytes)).encode())
+    digest = hashlib.blake2b(
+        repr((launch.grid, launch.block, launch.shared_bytes, launch.cooperative)).encode()
+    )
     for argument in launch.arguments:
         if argument is None:
             digest.update(b"null")

@@ -46,7 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--virtual-gpu-seed", type=int, default=0, metavar="N", help="Of the sample.")
     group.addoption("--virtual-gpu-timeout", type=int, default=0, metavar="SECONDS", help="For one test.")
     group.addoption(
-        "--virtual-gpu-record", metavar="FILE", help="Outcomes, one JSON line each; those in it are not run again."
+        "--virtual-gpu-record",
+        metavar="FILE",
+        help="Outcomes, one JSON line each; those in it are not run again.",
     )
 
 
@@ -134,9 +136,13 @@ def summary(outcomes: list[Outcome]) -> list[str]:
     counts = Counter(outcome.outcome for outcome in last.values())
     ran = counts["passed"] + counts["failed"]
     share = f" ({100 * counts['passed'] / ran:.1f} %)" if ran else ""
-    lines = [f"{counts['passed']} of {ran} passed{share}; {counts['skipped']} skipped by the tests themselves"]
+    lines = [
+        f"{counts['passed']} of {ran} passed{share}; {counts['skipped']} skipped by the tests themselves"
+    ]
     reasons = Counter(
-        _NUMBERS.sub("N", outcome.reason)[:_WIDEST_REASON] for outcome in last.values() if outcome.outcome == "failed"
+        _NUMBERS.sub("N", outcome.reason)[:_WIDEST_REASON]
+        for outcome in last.values()
+        if outcome.outcome == "failed"
     )
     return lines + [f"{count:6} {reason}" for reason, count in reasons.most_common()]
 
