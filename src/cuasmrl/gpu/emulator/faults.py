@@ -47,6 +47,10 @@ class Fault(CuasmrlError):  # noqa: N818
             where += f", thread {thread}"
         super().__init__(f"{where}: {reason}.")
 
+    def __reduce__(self) -> tuple[type["Fault"], tuple[object, ...]]:
+        """Processes hand errors to each other; the text alone would not make one."""
+        return type(self), (self.reason, self.kernel, self.instruction, self.block, self.thread)
+
 
 class DeviceAssert(Fault, RuntimeError):  # noqa: N818
     """An assertion of the kernel failed: a RuntimeError, as frameworks make of the driver's error."""
