@@ -108,7 +108,7 @@ def _float(kind: str, layout: str, precision: str | int | float | None, value: f
     digits = "" if precision is None else f".{precision or 0}"
     if math.isnan(value) or math.isinf(value):
         word = "nan" if math.isnan(value) else "inf"
-        sign = "-" if math.copysign(1, value) < 0 else "+" if "+" in layout else ""
+        sign = "-" if math.copysign(1, value) < 0 else "+" if "+" in layout else " " if " " in layout else ""
         text = sign + word
         return f"%{_plain(layout)}s" % (text.upper() if kind.isupper() else text)
     if kind in "aA":

@@ -25,7 +25,7 @@ def special_registers(launch: Launch, blocks: np.ndarray, warps: int, sms: int) 
         "SR_CgaSize": constant(1),
     }
     place: Value = (np.asarray(blocks) % sms).astype(np.uint32).reshape(-1, 1, 1)
-    values |= {"SR_VIRTUALSMID": place, "SR_SMID": place, "SR_NSMID": constant(sms)}
+    values |= {"SR_VIRTUALSMID": place, "SR_SMID": place}
     thread = np.arange(warps * LANES, dtype=np.uint32).reshape(1, warps, LANES)
     block = np.asarray(blocks, np.uint32).reshape(-1, 1, 1)
     for index, size, letter in zip(_axes(thread, launch.block), launch.block, "XYZ", strict=True):

@@ -62,5 +62,5 @@ KNOWN = frozenset((
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_WARPID",
     "SR_NTID.X", "SR_NTID.Y", "SR_NTID.Z", "SR_NCTAID.X", "SR_NCTAID.Y", "SR_NCTAID.Z", "SR_EQMASK",
     "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_CgaCtaId", "SR_CgaSize",
-    "SR_VIRTUALSMID", "SR_SMID", "SR_NSMID",
+    "SR_VIRTUALSMID", "SR_SMID",
 ))  # fmt: skip
