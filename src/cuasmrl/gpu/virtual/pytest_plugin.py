@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from cuasmrl.gpu.virtual.scripts import Script
+
 _CHILD = Path(__file__).parent / "child"
 _VARIABLE = "CUASMRL_VIRTUAL_CUDA"
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
@@ -45,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--virtual-gpu-sample", type=int, metavar="N", help="Run N tests drawn at random.")
     group.addoption("--virtual-gpu-seed", type=int, default=0, metavar="N", help="Of the sample.")
     group.addoption("--virtual-gpu-timeout", type=int, default=0, metavar="SECONDS", help="For one test.")
+    group.addoption("--virtual-gpu-scripts", action="store_true", help="The files are programs, not tests.")
     group.addoption(
         "--virtual-gpu-record",
         metavar="FILE",
@@ -69,10 +72,13 @@ class VirtualRun:
         self.sample: int | None = config.getoption("--virtual-gpu-sample")
         self.seed: int = config.getoption("--virtual-gpu-seed")
         self.timeout: int = config.getoption("--virtual-gpu-timeout")
+        self.scripts: bool = config.getoption("--virtual-gpu-scripts")
         record = config.getoption("--virtual-gpu-record")
         self.record = Path(record) if record else None
         self.outcomes = _read(self.record)
         self._earlier = {outcome.test for outcome in self.outcomes}
+        self._names: dict[str, str] = {}
+        """Of tests, by pytest's own, which begin at a root that depends on all its arguments."""
         self._stack = ExitStack()
         from cuasmrl.gpu.virtual.torch_cuda import as_cuda
 
@@ -85,14 +91,21 @@ class VirtualRun:
         os.environ.pop(_VARIABLE, None)
         self._stack.close()
 
+    def pytest_pycollect_makemodule(
+        self, module_path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        return Script.from_parent(parent, path=module_path) if self.scripts else None
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        chosen = sorted(items, key=lambda item: item.nodeid)
+        here = config.invocation_params.dir
+        self._names = {item.nodeid: _name(item, here) for item in items}
+        chosen = sorted(items, key=lambda item: self._names[item.nodeid])
         if self.sample is not None and self.sample < len(chosen):
             chosen = random.Random(self.seed).sample(chosen, self.sample)
             # In the order of the files again, so that what a module sets up is set up once.
-            chosen.sort(key=lambda item: item.nodeid)
-        chosen = [item for item in chosen if item.nodeid not in self._earlier]
+            chosen.sort(key=lambda item: self._names[item.nodeid])
+        chosen = [item for item in chosen if self._names[item.nodeid] not in self._earlier]
         kept = {id(item) for item in chosen}
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
         items[:] = chosen
@@ -118,7 +131,8 @@ class VirtualRun:
         if report.when != "call" and report.outcome == "passed":
             return
         outcome = "skipped" if hasattr(report, "wasxfail") else report.outcome
-        found = Outcome(report.nodeid, outcome, round(report.duration, 2), _reason(report))
+        name = self._names.get(report.nodeid, report.nodeid)
+        found = Outcome(name, outcome, round(report.duration, 2), _reason(report))
         self.outcomes.append(found)
         if self.record is not None:
             with self.record.open("a", encoding="utf-8") as file:
@@ -145,6 +159,11 @@ def summary(outcomes: list[Outcome]) -> list[str]:
         if outcome.outcome == "failed"
     )
     return lines + [f"{count:6} {reason}" for reason, count in reasons.most_common()]
+
+
+def _name(item: pytest.Item, here: Path) -> str:
+    inside = item.nodeid.partition("::")[2]
+    return f"{os.path.relpath(item.path, here)}::{inside}"
 
 
 def _reason(report: pytest.TestReport) -> str:

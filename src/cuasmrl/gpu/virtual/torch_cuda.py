@@ -45,6 +45,8 @@ class CudaOnHost(TorchFunctionMode):  # type: ignore[misc]
         name = getattr(function, "__name__", "")
         if name == "cuda" and args and isinstance(args[0], torch.Tensor):
             return args[0].clone()
+        if getattr(function, "__self__", None) is torch.Tensor.is_cuda:
+            return True
         here = [_on_host(argument) for argument in args]
         there = {key: _on_host(value) for key, value in named.items()}
         if name in _ACCUMULATE and (kind := _kind_of_halves(here)) is not None:
