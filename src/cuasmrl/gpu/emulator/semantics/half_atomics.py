@@ -1,5 +1,7 @@
 """Atomic sums of pairs of halves: each half of a word is added and rounded on its own."""
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -20,8 +22,8 @@ def value_of(bits, exponent_bits, fraction_bits):  # type: ignore[no-untyped-def
     if exponent == top:
         return sign * np.inf if fraction == 0 else np.nan
     if exponent == 0:
-        return sign * np.ldexp(float(fraction), 1 - bias - fraction_bits)
-    return sign * np.ldexp(float(fraction + (1 << fraction_bits)), exponent - bias - fraction_bits)
+        return sign * math.ldexp(float(fraction), 1 - bias - fraction_bits)
+    return sign * math.ldexp(float(fraction + (1 << fraction_bits)), exponent - bias - fraction_bits)
 
 
 @njit(cache=True)
@@ -39,9 +41,9 @@ def bits_of(number, exponent_bits, fraction_bits):  # type: ignore[no-untyped-de
         return sign | top << fraction_bits
     if magnitude == 0.0:
         return sign
-    _, above = np.frexp(magnitude)
+    _, above = math.frexp(magnitude)
     exponent = max(above - 1, 1 - bias)
-    steps = int(np.rint(np.ldexp(magnitude, fraction_bits - exponent)))
+    steps = np.int64(np.rint(math.ldexp(magnitude, fraction_bits - exponent)))
     # A carry out of the fraction goes on into the exponent, and from the largest number to infinity.
     found = ((exponent + bias - 1) << fraction_bits) + steps
     return sign | min(found, top << fraction_bits)
