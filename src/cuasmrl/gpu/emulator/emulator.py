@@ -25,6 +25,8 @@ DEFAULT_BUDGET = 20_000_000
 _WARPS_IN_A_SLAB = 512
 _BYTES_IN_A_SLAB = 512 << 20
 _REGISTER_BYTES = 4
+_GROWTH = 8
+"""Of a slab over the one before, if that one had little to do."""
 _DEFAULT_STACK = 1024
 """What the driver gives a thread whose stack the compiler could not measure: cudaLimitStackSize."""
 
@@ -108,14 +110,19 @@ class Emulator:
         size = len(chosen) if launch.cooperative else self._blocks_in_a_slab(env, warps)
         warp_instructions = lane_instructions = 0
         try:
-            for first in range(0, len(chosen), size):
+            first = 0
+            while first < len(chosen):
                 machine = Machine(self.program, env, chosen[first : first + size], recorder, self._time)
                 machine.run()
                 self._time += machine.instructions
                 warp_instructions += machine.warp_instructions
                 lane_instructions += machine.lane_instructions
+                first += size
                 if progress is not None:
-                    progress(min(first + size, len(chosen)), len(chosen))
+                    progress(min(first, len(chosen)), len(chosen))
+                if not machine.slab.flattened:
+                    # Whatever it computed was the same in all threads of a block, or in few of them.
+                    size = max(size, min(_GROWTH * size, self._most_blocks(env, warps)))
         finally:
             env.memory.finish()
         return Run(len(chosen), warp_instructions, lane_instructions)
@@ -177,10 +184,14 @@ class Emulator:
         return bytes(area)
 
     def _blocks_in_a_slab(self, env: Environment, warps: int) -> int:
+        return max(1, min(_WARPS_IN_A_SLAB // warps, self._most_blocks(env, warps)))
+
+    def _most_blocks(self, env: Environment, warps: int) -> int:
+        """Blocks of which all registers and all memory have their place."""
         threads = warps * LANES
         per_block = (
             2 * env.shared_bytes
             + threads * env.local_bytes
             + threads * _REGISTER_BYTES * self.kernel.registers
         )
-        return max(1, min(_WARPS_IN_A_SLAB // warps, _BYTES_IN_A_SLAB // max(per_block, 1)))
+        return _BYTES_IN_A_SLAB // max(per_block, 1)

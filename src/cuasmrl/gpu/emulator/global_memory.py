@@ -18,7 +18,7 @@ from cuasmrl.gpu.emulator.faults import LaneFault
 from cuasmrl.gpu.emulator.module import Data
 from cuasmrl.gpu.emulator.regions import Bytes, Region, alignment_of, regions_of
 from cuasmrl.gpu.emulator.spaces import Slab, misaligned_fault, unit_of
-from cuasmrl.gpu.emulator.values import Value
+from cuasmrl.gpu.emulator.values import LANES, Array, Mask, Value
 
 # Allocations of the CUDA driver are aligned to 512 bytes, so the trace sees the sectors a GPU would see.
 _ALIGNMENT = 512
@@ -52,6 +52,38 @@ class GlobalSpace:
         for region, those in self.memory.parts(address, active, size, "written"):
             access.store(region.window(unit_of(size, False)), address, those, self.slab.threads, data)
         self.check_padding(address, active, size)
+
+    def load_by_block(self, address: Addresses, active: Mask, size: int, signed: bool) -> list[Value]:
+        """A load whose address is the same in all threads of a block: made once for each block."""
+        blocks = max(address.shape[0], active.shape[0])
+        reading = np.broadcast_to(active.any(axis=(1, 2)), (blocks,))
+        flat = np.array(np.broadcast_to(address, (blocks, 1, 1))).reshape(-1)
+        out = np.zeros((max(1, size // 4), blocks), np.uint32)
+        try:
+            for region, those in self.memory.parts(flat, reading, size, "read"):
+                access.load(region.window(unit_of(size, signed)), flat, those, 1, out)
+        except LaneFault as fault:
+            first = int(np.broadcast_to(active, self.slab.shape)[fault.position].argmax())
+            raise LaneFault(fault.reason, fault.position * self.slab.threads + first) from None
+        return [row.reshape(blocks, 1, 1) for row in out]
+
+    def store_by_few(self, address: Addresses, active: Mask, size: int, registers: tuple[Value, ...]) -> None:
+        """A store by the same few threads of every block."""
+        warps, lanes = np.nonzero(active[0])
+
+        def flat(value: Array) -> Array:
+            return np.ascontiguousarray(np.broadcast_to(value, self.slab.shape)[:, warps, lanes]).reshape(-1)
+
+        at, data = flat(address), np.stack([flat(register) for register in registers])
+        everyone = np.ones(at.size, np.bool_)
+        try:
+            for region, those in self.memory.parts(at, everyone, size, "written"):
+                access.store(region.window(unit_of(size, False)), at, those, 1, data)
+            self.check_padding(at, everyone, size)
+        except LaneFault as fault:
+            block, which = divmod(fault.position, warps.size)
+            thread = int(warps[which] * LANES + lanes[which])
+            raise LaneFault(fault.reason, block * self.slab.threads + thread) from None
 
     def windows(self, address: Addresses, active: Flat, size: int, unit: type) -> list[tuple[Window, Flat]]:
         """For atomics: the memory they change, region by region; `check_padding` comes afterwards."""

@@ -8,7 +8,7 @@ from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Step
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.spaces import unit_of
-from cuasmrl.gpu.emulator.values import TRUE, constant
+from cuasmrl.gpu.emulator.values import TRUE, Mask, constant
 from cuasmrl.gpu.emulator.warps import Warps
 
 _HINTS = ("EF", "EL", "EU", "EN", "LU", "NA", "LTC64B", "LTC128B", "LTC256B", "SYS", "STRONG", "WEAK",
@@ -34,10 +34,17 @@ def load(form: Form) -> Step:
     present = form.optional_predicate(1, TRUE)
     writes = form.result_words(max(1, size // 4))
     index = form.instruction.index
+    is_plain = place == "memory" and len(form.sources) == 1
 
     def step(w: Warps) -> None:
         machine = w.machine
-        at, active = machine.slab.flat(address(w)), machine.slab.active(w.active & present(w))
+        where = address(w)
+        if is_plain and where.shape[1:] == (1, 1) and machine.recorder is None:
+            narrow = machine.memory.load_by_block(where, w.active, size, signed)
+            for write, value in zip(writes, narrow, strict=True):
+                write(w, value)
+            return
+        at, active = machine.slab.flat(where), machine.slab.active(w.active & present(w))
         machine.note_access(index, at, active, size)
         values = getattr(machine, place).load(at, active, size, signed)
         if place == "shared":
@@ -61,11 +68,19 @@ def store(form: Form) -> Step:
 
     def step(w: Warps) -> None:
         machine = w.machine
+        if place == "memory" and machine.recorder is None and _are_few(w.active, machine.shape):
+            machine.memory.store_by_few(address(w), w.active, size, data(w))
+            return
         at, active = machine.slab.flat(address(w)), machine.slab.active(w.active)
         machine.note_access(index, at, active, size)
         getattr(machine, place).store(at, active, size, data(w))
 
     return step
+
+
+def _are_few(active: Mask, shape: tuple[int, int, int]) -> bool:
+    """Are they the same threads in every block, and less than one in a warp?"""
+    return active.shape == (1, *shape[1:]) and int(np.count_nonzero(active)) < shape[1]
 
 
 @executes("LDC", "ULDC", "LDCU")
