@@ -25,7 +25,7 @@ from cuasmrl.gpu.emulator.program import Program, Segment
 from cuasmrl.gpu.emulator.recorder import Recorder
 from cuasmrl.gpu.emulator.shared_memory import SharedMemory
 from cuasmrl.gpu.emulator.spaces import Slab
-from cuasmrl.gpu.emulator.special import special_registers
+from cuasmrl.gpu.emulator.special import SpecialRegisters
 from cuasmrl.gpu.emulator.undefined import Undefined
 from cuasmrl.gpu.emulator.values import FALSE, LANES, TRUE, Mask, Value
 from cuasmrl.gpu.emulator.warps import Registers, Warps
@@ -82,7 +82,7 @@ class Machine:
         self.shared = SharedMemory(self.slab, env.shared_bytes)
         self.local = LocalMemory(self.slab, env.local_bytes)
         self.generic = GenericSpace(self.memory, self.local)
-        self.special: dict[str, Value] = special_registers(env.launch, blocks, warps, env.sms)
+        self.special = SpecialRegisters(env.launch, blocks, warps, env.sms)
         self.recorder = recorder
         self.undefined = Undefined(self)
         self.printed: list[tuple[int, str]] = []
