@@ -124,6 +124,12 @@ def grouped(table, beyond, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def addressed(x: tl.pointer_type(tl.float32), z, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(z + i, 2 * tl.load(x + i))
+
+
+@triton.jit
 def both_ways(table, z, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     x = tl.load(table).to(tl.pointer_type(tl.float16))

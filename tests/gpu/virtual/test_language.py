@@ -65,10 +65,11 @@ def test_a_pointer_to_an_argument_and_to_an_array() -> None:
 
 def test_an_address_as_a_number_and_one_that_is_nobodys() -> None:
     x, z = torch.rand(64), torch.zeros(64)
-    table = torch.tensor([[x.data_ptr(), z.data_ptr(), 64]])
     with cuasmrl.gpu.virtual.active("a100"):
-        kernels.grouped[(1,)](table, 0, BLOCK=64)
+        kernels.addressed[(1,)](x.data_ptr(), z, BLOCK=64)
         assert torch.equal(z, 2 * x)
+        # Every object is looked at, also a tuple that is still being filled.
+        assert len(tuple(kernels.addressed[(1,)](x.data_ptr(), z, BLOCK=64) for _ in range(3))) == 3
         with pytest.raises(CuasmrlError, match="read at 0x123456780, out of bounds"):
             kernels.grouped[(1,)](torch.tensor([[0x1_2345_6780, z.data_ptr(), 64]]), 0, BLOCK=64)
 

@@ -141,20 +141,24 @@ def _living() -> Iterator[tuple[object, int, int]]:
     torch = sys.modules.get("torch")
     if torch is None:
         return
-    # By type alone: asking an object for its class may run code of its own.
-    for thing in gc.get_objects():
-        if (
-            issubclass(type(thing), torch.Tensor)
-            and thing.device.type == "cpu"
-            and thing.layout is torch.strided
-        ):
+    for tensor in _tensors(torch.Tensor):
+        if tensor.device.type == "cpu" and tensor.layout is torch.strided:
             try:
-                storage = thing.untyped_storage()
+                storage = tensor.untyped_storage()
                 start = int(storage.data_ptr())
             except (NotImplementedError, RuntimeError):
                 # Fake tensors and wrappers of other tensors have no memory of their own.
                 continue
             yield storage, start, start + int(storage.nbytes())
+
+
+def _tensors(kind: type) -> list[Any]:
+    """All tensors that Python knows of.
+
+    By type alone, since asking an object for its class may run code of its own. No other object is kept for
+    longer than a moment: among them are tuples that somebody is still filling, which nobody else may hold.
+    """
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
 
 
 def zeros(size: int, alignment: int) -> Bytes:
