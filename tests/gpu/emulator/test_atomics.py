@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -148,3 +149,32 @@ def test_shared_cells_that_nobody_has_written(atomics: Kernels) -> None:
 def test_pairs_of_halves_are_refused(atomics: Kernels) -> None:
     with pytest.raises(CuasmrlError, match=r"cannot be emulated; .*ATOM\.E\.ADD\.F16x2.* at 0x"):
         atomics.run("half_pairs", np.zeros(8, np.uint32), np.zeros(32, np.uint32), np.zeros(32, np.int32))
+
+
+def test_sums_of_pairs_of_halves(atomics: Kernels) -> None:
+    """One after the other, each rounded to nearest even; subnormal numbers are kept."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 1 << 16, (32, 2)).astype(np.uint16).view(np.float16)
+    x[:4, 0] = 2.0**-24, 2.0**-15, 65504, np.inf
+    x = np.where(np.isnan(x), np.float16(1), x)
+    index, cells = numbers(32, 0, 8), np.zeros(8, np.uint32)
+    atomics.run("reduced_pairs", cells, x.view(np.uint32).reshape(-1), index)
+    expected = np.zeros((8, 2), np.float16)
+    with np.errstate(all="ignore"):
+        for cell, pair in zip(index, x, strict=True):
+            expected[cell] += pair
+    found = cells.view(np.float16).reshape(8, 2)
+    np.testing.assert_array_equal(found, expected)
+    assert (cells.view(np.uint16)[np.isnan(found).reshape(-1)] == 0x7FFF).all()
+
+
+@pytest.mark.parametrize("chip", ["sm_90", "sm_120"])
+def test_sums_of_pairs_of_brain_floats(load: Load, chip: str) -> None:
+    kind = ml_dtypes.bfloat16
+    x = (np.random.default_rng(2).normal(size=(32, 2)) * 10.0 ** np.arange(-32, 32, 2)[:, None]).astype(kind)
+    index, cells = numbers(32, 0, 8), np.zeros(8, np.uint32)
+    load("atomics", chip).run("reduced_brains", cells, x.view(np.uint32).reshape(-1), index)
+    expected = np.zeros((8, 2), kind)
+    for cell, pair in zip(index, x, strict=True):
+        expected[cell] = (expected[cell].astype(np.float64) + pair.astype(np.float64)).astype(kind)
+    assert (cells.view(kind).reshape(8, 2) == expected).all()

@@ -5,6 +5,8 @@ import pytest
 
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.gpu.emulator import Fault
+from cuasmrl.gpu.emulator.barriers import Barriers
+from cuasmrl.gpu.emulator.values import Mask
 from tests.conftest import AssemblePtx
 from tests.gpu.emulator.kernels import Kernels, Load, numbers
 
@@ -130,3 +132,19 @@ def test_endless_kernel(barriers: Kernels) -> None:
         Fault, match=r"thread \(0, 0, 0\): does not end within 1,000 instructions; raise the b"
     ):
         barriers.run("endless", np.zeros(1, np.int32), budget=1000)
+
+
+def test_nobody_is_sent_on_from_an_empty_room() -> None:
+    """Blocks wait at two places; those of one place have gone on when the last of the other arrives."""
+    shape = (2, 1, 32)
+    sent: list[tuple[int, Mask]] = []
+    barriers = Barriers(
+        shape, lambda index, threads: sent.append((index, threads)), lambda: np.ones(shape, np.bool_)
+    )
+    half = (np.arange(32) < 16).reshape(1, 1, 32)
+    first, second = (np.arange(2) == block for block in range(2))
+    barriers.arrive(0, 10, first.reshape(2, 1, 1) & np.ones(shape, np.bool_), None)
+    barriers.arrive(0, 20, second.reshape(2, 1, 1) & half, None)
+    barriers.arrive(0, 20, second.reshape(2, 1, 1) & ~half, None)
+    assert [index for index, _ in sent] == [10, 20]
+    assert all(threads.any() for _, threads in sent)

@@ -122,10 +122,7 @@ def test_the_budget(load: Load) -> None:
     ("kernel", "what"),
     [
         ("texture", r"TLD\S* .* at 0x\w{4} \(no semantics for this opcode\)"),
-        ("time_of_day", r"CS2R R\d+, SR_CLOCKLO at 0x\w{4} \(special register SR_CLOCKLO\)"),
-        ("traps", r"BPT\.TRAP 0x1 at 0x\w{4} \(no semantics for this opcode\)"),
         ("generic", r"at 0x\w{4} \((c\[0x0\]\[0x18\] is set by the driver|special register SR_SWINHI)"),
-        ("variable", r"at 0x\w{4} \(takes the address of a __device__ variable or function\)"),
     ],
 )
 def test_unsupported_instructions(load: Load, source: str, kernel: str, what: str) -> None:

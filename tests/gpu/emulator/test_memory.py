@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from cuasmrl.gpu.emulator import Fault
-from tests.gpu.emulator.kernels import Array, Kernels, Load, numbers
+from tests.gpu.emulator.kernels import Array, Kernels, Load, launch, numbers
 
 CHIPS = ("sm_75", "sm_80", "sm_90", "sm_120")
 TYPES: dict[str, type] = {
@@ -299,7 +299,7 @@ def test_reading_what_nobody_has_written(memory: Kernels) -> None:
     out = np.zeros(64, np.int32)
     memory.run("never_written", out, np.int32(32))
     with pytest.raises(
-        Fault, match=r"thread \(20, 0, 0\): 4 bytes of shared memory are read at 0x\w+, never written"
+        Fault, match=r"STG.*thread \(20, 0, 0\): uses R\d+, which LDS.* at 0x\w+, never written"
     ):
         memory.run("never_written", out, np.int32(20))
 
@@ -318,3 +318,21 @@ def test_a_word_of_which_half_was_written(memory: Kernels) -> None:
     assert (out == x[:32] | (x[32:].astype(np.uint32) << 16)).all()
     with pytest.raises(Fault, match="never written"):
         memory.run("half_written", x, out, np.int32(0))
+
+
+def test_what_is_the_same_in_all_threads_of_a_block(memory: Kernels) -> None:
+    """One load for each block, one store by one of its threads; slabs grow as they have so little to do."""
+    x, out = numbers(5000, 0, 1000), np.zeros(5000, np.int32)
+    done: list[int] = []
+    launched = launch((x, out, np.int32(33)), grid=5000, block=1024)
+    memory.emulator("by_block").run(launched, progress=lambda blocks, total: done.append(blocks))
+    assert (out == 2 * x).all()
+    assert done[:3] == [16, 16 + 128, 16 + 128 + 1024]
+
+
+def test_faults_of_what_is_the_same_in_all_threads_of_a_block(memory: Kernels) -> None:
+    x, out = numbers(100, 0, 1000), np.zeros(100, np.int32)
+    with pytest.raises(Fault, match=r"block \(70, 0, 0\), thread \(33, 0, 0\): 4 bytes .* are read .* past"):
+        memory.run("by_block", x[:70].copy(), out, np.int32(33), grid=100, block=64)
+    with pytest.raises(Fault, match=r"block \(90, 0, 0\), thread \(33, 0, 0\): 4 bytes .* are written"):
+        memory.run("by_block", x, out[:90].copy(), np.int32(33), grid=100, block=64)

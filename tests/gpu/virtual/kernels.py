@@ -98,3 +98,85 @@ def tuned(x, z, n, BLOCK: tl.constexpr):
 def retuned(x, z, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(z + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+
+
+@triton.jit
+def checked(x, z, limit, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + i)
+    tl.device_assert(value < limit, "too large")
+    tl.store(z + i, value)
+
+
+@triton.jit
+def printed(x, BLOCK: tl.constexpr):
+    tl.device_print("half: ", tl.load(x + tl.arange(0, BLOCK)))
+
+
+@triton.jit
+def grouped(table, beyond, BLOCK: tl.constexpr):
+    """Rows of `table` are the addresses of an input and an output, and their length."""
+    row, i = table + 3 * tl.program_id(0), tl.arange(0, BLOCK)
+    x = tl.load(row).to(tl.pointer_type(tl.float32))
+    z = tl.load(row + 1).to(tl.pointer_type(tl.float32))
+    inside = i < tl.load(row + 2) + beyond
+    tl.store(z + i, 2 * tl.load(x + i, mask=inside), mask=inside)
+
+
+@triton.jit
+def addressed(x: tl.pointer_type(tl.float32), z, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(z + i, 2 * tl.load(x + i))
+
+
+@triton.jit
+def both_ways(table, z, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(table).to(tl.pointer_type(tl.float16))
+    same = tl.load(table + 1).to(tl.pointer_type(tl.float16))
+    tl.store(same + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+    tl.debug_barrier()
+    tl.store(z + i, tl.load(z + i, mask=i < n) + 1, mask=i < n)
+
+
+@triton.jit
+def summed(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.atomic_add(x + 0 * i, (0 * i + 1).to(x.dtype.element_ty))
+
+
+@triton.jit
+def filled(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+
+@triton.jit
+def sines(x, z, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(z + i, tl.sin(tl.load(x + i)))
+
+
+@triton.jit
+def divided(x, z, divisor: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(z + i, tl.load(x + i) / divisor)
+
+
+@triton.jit
+def locked(counts, lock):
+    cells = counts + tl.arange(0, 128)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(cells, tl.load(cells) + 1)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def everybody(arrived, out, n):
+    """A barrier of the grid."""
+    tl.atomic_add(arrived, 1)
+    while tl.atomic_add(arrived, 0) < n:
+        pass
+    tl.store(out + tl.program_id(0), tl.load(arrived))

@@ -138,10 +138,12 @@ def test_clusters_are_refused(recorder: Recorder) -> None:
         kernels.add[(1,)](x, x, x, 256, BLOCK=256, num_ctas=2)
 
 
-def test_cooperative_grids_are_refused(a100: Recorder) -> None:
+def test_cooperative_grids_are_marked(a100: Recorder) -> None:
     x = torch.zeros(256)
-    with pytest.raises(CuasmrlError, match="add needs all its blocks at the same time"):
-        kernels.add[(1,)](x, x, x, 256, BLOCK=256, launch_cooperative_grid=True)
+    kernels.add[(1,)](x, x, x, 256, BLOCK=128, launch_cooperative_grid=True)
+    assert a100.last.cooperative
+    kernels.add[(1,)](x, x, x, 256, BLOCK=128)
+    assert not a100.last.cooperative
 
 
 def test_dependent_launches_are_ordinary_ones(recorder: Recorder) -> None:

@@ -79,10 +79,14 @@ class Barriers:
                     self._go(following, threads)
                 continue
             for following, threads in list(state.rooms.items()):
-                leaving = threads & done
+                leaving, staying = threads & done, threads & ~done
                 if leaving.any():
                     self._go(following, leaving)
-                    state.rooms[following] = threads & ~done
+                if staying.any():
+                    state.rooms[following] = staying
+                else:
+                    # An empty room must not send nobody on when the other blocks are done.
+                    del state.rooms[following]
             state.arrived = state.arrived & ~done
             state.votes = state.votes & ~done
 

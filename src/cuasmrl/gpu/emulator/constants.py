@@ -4,15 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cuasmrl.binary.cubin import Cubin, Kernel
+from cuasmrl.binary.cubin import Kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.emulator.faults import UnsupportedError
+from cuasmrl.gpu.emulator.module import LOCAL_WINDOW
 from cuasmrl.gpu.emulator.values import Value, constant
 from cuasmrl.gpu.launches.launch import Launch
-
-_BANKS = 16
-_ADDRESSES = 4
-"""The bank in which the loader puts the addresses of variables and functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +23,22 @@ class Layout:
     grid: int
     stack: int
     """The top of a thread's local memory, the first value of R1."""
+    window: int
+    """Eight bytes: the generic address at which local memory begins."""
     descriptor: int
     """Eight bytes that every global access carries along; they do not change the address."""
 
     def known(self) -> set[int]:
         words = {base + 4 * i for base in (self.block, self.grid) for i in range(3)}
-        return words | {self.stack, self.descriptor, self.descriptor + 4}
+        wide = (self.window, self.descriptor)
+        return words | {self.stack} | {base + 4 * i for base in wide for i in range(2)}
 
 
 # By the start of the parameter area, which each ABI has in another place.
 _LAYOUTS = {
-    0x160: Layout(block=0x0, grid=0xC, stack=0x28, descriptor=0x118),
-    0x210: Layout(block=0x0, grid=0xC, stack=0x28, descriptor=0x208),
-    0x380: Layout(block=0x360, grid=0x370, stack=0x37C, descriptor=0x358),
+    0x160: Layout(block=0x0, grid=0xC, stack=0x28, window=0x20, descriptor=0x118),
+    0x210: Layout(block=0x0, grid=0xC, stack=0x28, window=0x20, descriptor=0x208),
+    0x380: Layout(block=0x360, grid=0x370, stack=0x37C, window=0x2F8, descriptor=0x358),
 }
 
 
@@ -51,11 +51,9 @@ def layout_of(kernel: Kernel) -> Layout:
 
 
 def check_offset(kernel: Kernel, bank: int, offset: int) -> None:
-    """Refuse a read of what only the driver knows: its part of bank 0, and where variables lie."""
+    """Refuse a read of what only the driver knows: its part of bank 0."""
     if bank == 0 and offset < kernel.parameter_base and offset not in layout_of(kernel).known():
         raise UnsupportedError(f"c[0x0][{offset:#x}] is set by the driver in a way not known here")
-    if bank == _ADDRESSES:
-        raise UnsupportedError("takes the address of a __device__ variable or function")
 
 
 @dataclass(slots=True)
@@ -78,18 +76,6 @@ class Constants:
         return np.frombuffer(self.banks.get(number, b""), np.uint8)
 
 
-def read_banks(cubin: Cubin, kernel: Kernel) -> dict[int, bytes]:
-    """What the cubin itself puts into banks 1 and up."""
-    banks = {}
-    for number in range(1, _BANKS):
-        for name in (f".nv.constant{number}.{kernel.name}", f".nv.constant{number}"):
-            section = cubin.section(name)
-            if section is not None and section.size:
-                banks[number] = cubin.bytes_of(section)
-                break
-    return banks
-
-
 def launch_bank(kernel: Kernel, launch: Launch, stack_top: int, parameters: bytes) -> bytes:
     """Bank 0 of one launch."""
     layout = layout_of(kernel)
@@ -103,5 +89,6 @@ def launch_bank(kernel: Kernel, launch: Launch, stack_top: int, parameters: byte
     put(layout.block, *launch.block)
     put(layout.grid, *launch.grid)
     put(layout.stack, stack_top)
+    put(layout.window, LOCAL_WINDOW & 0xFFFF_FFFF, LOCAL_WINDOW >> 32)
     bank[kernel.parameter_base : kernel.parameter_base + len(parameters)] = parameters
     return bytes(bank)

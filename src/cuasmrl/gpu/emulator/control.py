@@ -14,7 +14,7 @@ from cuasmrl.gpu.emulator.forms import Form, Read, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.meetings import Meeting, split
 from cuasmrl.gpu.emulator.semantics.lanes import packed
 from cuasmrl.gpu.emulator.semantics.registry import executes
-from cuasmrl.gpu.emulator.values import TRUE, ZERO, Mask, constant, join
+from cuasmrl.gpu.emulator.values import TRUE, ZERO, Mask, constant
 from cuasmrl.gpu.emulator.warps import Warps
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def chosen(machine: Machine, w: Warps, condition: ReadMask, following: int) -> M
     return taken
 
 
-def _condition(form: Form) -> ReadMask:
+def condition_of(form: Form) -> ReadMask:
     """The guard of a control instruction and the predicates among its operands."""
     guard = form.instruction.guard
     reads = [] if guard is None else [mask_reader(guard)]
@@ -98,7 +98,7 @@ def _target(form: Form) -> int:
 @transfers("BRA", "JMP")
 def branch(form: Form) -> Transfer:
     form.ignore("U")
-    condition, target, following = _condition(form), _target(form), form.instruction.index + 1
+    condition, target, following = condition_of(form), _target(form), form.instruction.index + 1
     if form.has("CONV") or form.has("DIV"):
         condition = _convergence(form, condition)
 
@@ -124,52 +124,9 @@ def _convergence(form: Form, guard: ReadMask) -> ReadMask:
     return condition
 
 
-@transfers("CALL")
-def call(form: Form) -> Transfer:
-    """A jump: with .NOINC the caller has put the return address into registers itself."""
-    if not form.has("NOINC") or not form.has("REL"):
-        raise UnsupportedError("is a call through the hardware's return stack")
-    return branch(form)
-
-
-@transfers("RET", "BRX")
-def indirect(form: Form) -> Transfer:
-    """Jump to a base plus a register pair, which each thread may have different."""
-    form.ignore("REL", "NODEC")
-    condition, following = _condition(form), form.instruction.index + 1
-    position = next(
-        (k for k, o in enumerate(form.sources) if o.kind is Kind.REGISTER and not o.is_predicate), 0
-    )
-    register = form.operand(position)
-    base = _base(form, form.operand(position + 1))
-    first, second = form.registers(position, 2), register.register
-    if second is None or second.file is not File.R:
-        raise UnsupportedError(f"jumps to {register.text}")
-
-    def transfer(machine: Machine, w: Warps) -> None:
-        taken = chosen(machine, w, condition, following)
-        if taken is None:
-            return
-        targets = (join(*first(w)).astype(np.int64) + base) // WORD_BYTES
-        full = np.broadcast_to(targets, machine.shape)
-        members = np.broadcast_to(taken, machine.shape)
-        for target in np.unique(full[members]):
-            machine.go(int(target), members & (full == target))
-
-    return transfer
-
-
-def _base(form: Form, operand: Operand) -> int:
-    if operand.kind is Kind.IMMEDIATE and isinstance(operand.value, int):
-        return form.instruction.address + WORD_BYTES + operand.value
-    if operand.label is not None and operand.label in form.labels:
-        return form.labels[operand.label]
-    raise UnsupportedError(f"jumps relative to {operand.text}")
-
-
 @transfers("EXIT")
 def leave(form: Form) -> Transfer:
-    condition, following = _condition(form), form.instruction.index + 1
+    condition, following = condition_of(form), form.instruction.index + 1
 
     def transfer(machine: Machine, w: Warps) -> None:
         taken = chosen(machine, w, condition, following)
@@ -185,7 +142,7 @@ def converge(form: Form) -> Transfer:
     form.ignore("RECONVERGENT")
     reliable = form.has("RELIABLE")
     barrier, following = _barrier_register(form.operand(_barrier_position(form))), form.instruction.index + 1
-    condition = _condition(form)
+    condition = condition_of(form)
 
     def transfer(machine: Machine, w: Warps) -> None:
         taken = chosen(machine, w, condition, following)
@@ -200,7 +157,7 @@ def converge(form: Form) -> Transfer:
 def warp_sync(form: Form) -> Transfer:
     """Wait for the lanes in a mask."""
     following = form.instruction.index + 1
-    condition = _condition(form)
+    condition = condition_of(form)
     exclusive = form.has("EXCLUSIVE")
     masks = _masks(form)
     leave_to = _target(form) if form.has("COLLECTIVE") else None
@@ -307,7 +264,7 @@ def leave_region(form: Form) -> Step:
     """These lanes will not come to the BSYNC."""
     form.ignore("RELIABLE")
     index = _barrier_register(form.operand(_barrier_position(form)))
-    condition = _condition(form)
+    condition = condition_of(form)
 
     def step(w: Warps) -> None:
         _forget(w, index, w.active & condition(w))

@@ -11,9 +11,10 @@ from cuasmrl.binary.cubin import Cubin, Kernel
 from cuasmrl.binary.sass import Listing, disassemble_kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip, chip_of_arch
-from cuasmrl.gpu.emulator.constants import Constants, launch_bank, read_banks
-from cuasmrl.gpu.emulator.global_memory import GlobalMemory
+from cuasmrl.gpu.emulator.constants import Constants, launch_bank
+from cuasmrl.gpu.emulator.global_memory import FindBuffer, GlobalMemory, nothing_else
 from cuasmrl.gpu.emulator.machine import Environment, Machine
+from cuasmrl.gpu.emulator.module import load_module
 from cuasmrl.gpu.emulator.program import load_program
 from cuasmrl.gpu.emulator.recorder import Recorder
 from cuasmrl.gpu.emulator.trace import Header, Trace, code_digest
@@ -24,6 +25,8 @@ DEFAULT_BUDGET = 20_000_000
 _WARPS_IN_A_SLAB = 512
 _BYTES_IN_A_SLAB = 512 << 20
 _REGISTER_BYTES = 4
+_GROWTH = 8
+"""Of a slab over the one before, if that one had little to do."""
 _DEFAULT_STACK = 1024
 """What the driver gives a thread whose stack the compiler could not measure: cudaLimitStackSize."""
 
@@ -47,8 +50,15 @@ class Emulator:
         kernel: str | None = None,
         chip: Chip | None = None,
         listing: Listing | None = None,
+        find: FindBuffer = nothing_else,
     ) -> None:
-        """`listing` saves disassembling what is already known, or executes another schedule of the kernel."""
+        """`listing` saves disassembling what is already known, or executes another schedule of the kernel.
+
+        `find` knows buffers that are no arguments, by the addresses that a kernel may find in memory.
+        """
+        self._find = find
+        self._time = 0
+        """Instructions that earlier launches have executed."""
         self.kernel: Kernel = cubin.kernel(kernel)
         self.chip = chip or chip_of_arch(self.kernel.arch)
         if self.kernel.has_relocations:
@@ -58,7 +68,7 @@ class Emulator:
             )
         self.listing = listing or disassemble_kernel(cubin, self.kernel.name)
         self.program = load_program(self.listing)
-        self._banks = read_banks(cubin, self.kernel)
+        self.module = load_module(cubin, self.kernel)
         uses_stack = any(i.opcode in ("LDL", "STL") for i in self.listing.instructions)
         self._local_bytes = self.kernel.stack_bytes or (_DEFAULT_STACK if uses_stack else 0)
 
@@ -96,16 +106,23 @@ class Emulator:
         chosen = self._chosen(launch, blocks)
         env = self._environment(launch, budget)
         warps = -(-launch.threads // LANES)
-        size = self._blocks_in_a_slab(env, warps)
+        # Blocks that may wait for one another have to be executed together.
+        size = len(chosen) if launch.cooperative else self._blocks_in_a_slab(env, warps)
         warp_instructions = lane_instructions = 0
         try:
-            for first in range(0, len(chosen), size):
-                machine = Machine(self.program, env, chosen[first : first + size], recorder)
+            first = 0
+            while first < len(chosen):
+                machine = Machine(self.program, env, chosen[first : first + size], recorder, self._time)
                 machine.run()
+                self._time += machine.instructions
                 warp_instructions += machine.warp_instructions
                 lane_instructions += machine.lane_instructions
+                first += size
                 if progress is not None:
-                    progress(min(first + size, len(chosen)), len(chosen))
+                    progress(min(first, len(chosen)), len(chosen))
+                if not machine.slab.flattened:
+                    # Whatever it computed was the same in all threads of a block, or in few of them.
+                    size = max(size, min(_GROWTH * size, self._most_blocks(env, warps)))
         finally:
             env.memory.finish()
         return Run(len(chosen), warp_instructions, lane_instructions)
@@ -125,12 +142,14 @@ class Emulator:
         arrays: dict[str, npt.NDArray[Any]] = {
             f"argument {k}": a for k, a in enumerate(launch.arguments) if isinstance(a, np.ndarray) and a.size
         }
-        memory = GlobalMemory(arrays)
+        memory = GlobalMemory(arrays, self.module.data, self._find)
         local = self._local_bytes
-        banks = dict(self._banks)
+        banks = dict(self.module.banks)
         banks[0] = launch_bank(self.kernel, launch, local, self._parameters(launch, memory))
         shared = self.kernel.shared_bytes + launch.shared_bytes
-        return Environment(launch, memory, Constants(banks), shared, local, budget)
+        return Environment(
+            launch, memory, Constants(banks), self.module, shared, local, budget, self.chip.sm_count
+        )
 
     def _check_arguments(self, launch: Launch) -> None:
         parameters = self.kernel.parameters
@@ -165,10 +184,14 @@ class Emulator:
         return bytes(area)
 
     def _blocks_in_a_slab(self, env: Environment, warps: int) -> int:
+        return max(1, min(_WARPS_IN_A_SLAB // warps, self._most_blocks(env, warps)))
+
+    def _most_blocks(self, env: Environment, warps: int) -> int:
+        """Blocks of which all registers and all memory have their place."""
         threads = warps * LANES
         per_block = (
             2 * env.shared_bytes
             + threads * env.local_bytes
             + threads * _REGISTER_BYTES * self.kernel.registers
         )
-        return max(1, min(_WARPS_IN_A_SLAB // warps, _BYTES_IN_A_SLAB // max(per_block, 1)))
+        return _BYTES_IN_A_SLAB // max(per_block, 1)

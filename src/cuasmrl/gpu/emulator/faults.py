@@ -18,6 +18,10 @@ class LaneFault(Exception):  # noqa: N818  (a fault of the emulated program, not
         """Index of the thread in the slab, counting lanes first, then warps, then blocks."""
 
 
+class AssertionFault(LaneFault):
+    """An assertion of the kernel failed."""
+
+
 class Fault(CuasmrlError):  # noqa: N818
     """The emulated kernel did something a GPU would not survive, or a sanitizer would report."""
 
@@ -42,3 +46,11 @@ class Fault(CuasmrlError):  # noqa: N818
         if thread is not None:
             where += f", thread {thread}"
         super().__init__(f"{where}: {reason}.")
+
+    def __reduce__(self) -> tuple[type["Fault"], tuple[object, ...]]:
+        """Processes hand errors to each other; the text alone would not make one."""
+        return type(self), (self.reason, self.kernel, self.instruction, self.block, self.thread)
+
+
+class DeviceAssert(Fault, RuntimeError):  # noqa: N818
+    """An assertion of the kernel failed: a RuntimeError, as frameworks make of the driver's error."""

@@ -1,9 +1,12 @@
-"""Global memory: the caller's arrays at virtual addresses, with nothing between them."""
+"""Global memory: the caller's arrays and the module's data at virtual addresses, with nothing between them.
+
+A kernel may also come to an address of the host that it found in memory: a tensor of pointers. Such an
+address is looked up among the buffers that the caller says are alive, and mapped as it is.
+"""
 
 import bisect
-import ctypes
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,42 +15,23 @@ from numpy.lib.array_utils import byte_bounds
 from cuasmrl.gpu.emulator import access
 from cuasmrl.gpu.emulator.access import Addresses, Flat, Window
 from cuasmrl.gpu.emulator.faults import LaneFault
+from cuasmrl.gpu.emulator.module import Data
+from cuasmrl.gpu.emulator.regions import Bytes, Region, alignment_of, regions_of
 from cuasmrl.gpu.emulator.spaces import Slab, misaligned_fault, unit_of
-from cuasmrl.gpu.emulator.values import Value
+from cuasmrl.gpu.emulator.values import LANES, Array, Mask, Value
 
 # Allocations of the CUDA driver are aligned to 512 bytes, so the trace sees the sectors a GPU would see.
 _ALIGNMENT = 512
 _FIRST_ADDRESS = 0x7_0000_0000
 _NULL_PAGE = 0x10000
-_WIDEST_ACCESS = 16
+
+FindBuffer: TypeAlias = Callable[[int], Bytes | None]
+"""The living buffer that holds an address of the host."""
 
 
-@dataclass(slots=True)
-class Region:
-    """One stretch of memory that a kernel may touch."""
-
-    base: int
-    """Virtual address of the first byte of `data`, aligned for every access."""
-    start: int
-    """Virtual address of the first byte of the caller."""
-    data: npt.NDArray[np.uint8]
-    writable: bool
-    label: str
-    owner: npt.NDArray[np.uint8]
-    """The caller's bytes; `data` is a copy of them where they are not aligned."""
-
-    @property
-    def limit(self) -> int:
-        return self.base + self.data.size
-
-    def window(self, unit: type) -> Window:
-        size = np.dtype(unit).itemsize
-        return Window(self.data[: self.data.size // size * size].view(unit), self.base, 0, 0)
-
-    def finish(self) -> None:
-        """Give the caller what the kernel wrote."""
-        if self.data is not self.owner and self.writable:
-            self.owner[:] = self.data[self.start - self.base :]
+def nothing_else(address: int) -> Bytes | None:
+    """Only what is passed may be touched."""
+    return None
 
 
 class GlobalSpace:
@@ -67,32 +51,116 @@ class GlobalSpace:
         data = np.stack([self.slab.flat(register) for register in registers])
         for region, those in self.memory.parts(address, active, size, "written"):
             access.store(region.window(unit_of(size, False)), address, those, self.slab.threads, data)
+        self.check_padding(address, active, size)
+
+    def load_by_block(self, address: Addresses, active: Mask, size: int, signed: bool) -> list[Value]:
+        """A load whose address is the same in all threads of a block: made once for each block."""
+        blocks = max(address.shape[0], active.shape[0])
+        reading = np.broadcast_to(active.any(axis=(1, 2)), (blocks,))
+        flat = np.array(np.broadcast_to(address, (blocks, 1, 1))).reshape(-1)
+        out = np.zeros((max(1, size // 4), blocks), np.uint32)
+        try:
+            for region, those in self.memory.parts(flat, reading, size, "read"):
+                access.load(region.window(unit_of(size, signed)), flat, those, 1, out)
+        except LaneFault as fault:
+            first = int(np.broadcast_to(active, self.slab.shape)[fault.position].argmax())
+            raise LaneFault(fault.reason, fault.position * self.slab.threads + first) from None
+        return [row.reshape(blocks, 1, 1) for row in out]
+
+    def store_by_few(self, address: Addresses, active: Mask, size: int, registers: tuple[Value, ...]) -> None:
+        """A store by the same few threads of every block."""
+        warps, lanes = np.nonzero(active[0])
+
+        def flat(value: Array) -> Array:
+            return np.ascontiguousarray(np.broadcast_to(value, self.slab.shape)[:, warps, lanes]).reshape(-1)
+
+        at, data = flat(address), np.stack([flat(register) for register in registers])
+        everyone = np.ones(at.size, np.bool_)
+        try:
+            for region, those in self.memory.parts(at, everyone, size, "written"):
+                access.store(region.window(unit_of(size, False)), at, those, 1, data)
+            self.check_padding(at, everyone, size)
+        except LaneFault as fault:
+            block, which = divmod(fault.position, warps.size)
+            thread = int(warps[which] * LANES + lanes[which])
+            raise LaneFault(fault.reason, block * self.slab.threads + thread) from None
 
     def windows(self, address: Addresses, active: Flat, size: int, unit: type) -> list[tuple[Window, Flat]]:
-        """For atomics: the memory they change, region by region."""
+        """For atomics: the memory they change, region by region; `check_padding` comes afterwards."""
         parts = self.memory.parts(address, active, size, "written")
         return [(region.window(unit), those) for region, those in parts]
 
+    def check_padding(self, address: Addresses, active: Flat, size: int) -> None:
+        """Raise if a write has changed what lies beside a buffer in its first or last word."""
+        for region in self.memory.copies:
+            if region.padding_changed():
+                beside = active & ((address < region.start) | (address + size > region.limit))
+                beside &= (address + size > region.base) & (address < region.base + region.data.size)
+                position = int(beside.argmax())
+                raise _unmapped(int(address[position]), size, "written", region, position)
+
 
 class GlobalMemory:
-    """The arrays of one launch. Every access must lie inside one of them."""
+    """The memory of one launch. Every access must lie inside one of its regions."""
 
-    def __init__(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        arrays: dict[str, npt.NDArray[Any]],
+        data: Sequence[Data] = (),
+        find: FindBuffer = nothing_else,
+    ) -> None:
         self.regions = _place(arrays)
-        self._starts = [region.start for region in self.regions]
+        self.regions += [
+            Region(d.address, d.address, d.address + d.bytes.size, d.bytes, True, d.label, d.bytes)
+            for d in data
+        ]
+        self._find = find
+        self._kept: list[Bytes] = []
+        """What was found must not go away meanwhile."""
+        self._sort()
+
+    def _sort(self) -> None:
+        self.regions.sort(key=lambda region: region.start)
+        self._starts = [region.first_word for region in self.regions]
+        self.copies = [region for region in self.regions if region.is_copy]
 
     def address_of(self, array: npt.NDArray[Any]) -> int:
         """The virtual address of an array's first element."""
         host = array.ctypes.data
         for region in self.regions:
             first = region.owner.ctypes.data
-            if first <= host <= first + region.owner.size:
+            if first <= host < first + region.owner.size:
                 return region.start + host - first
         raise KeyError("the array is not mapped")
 
     def region_at(self, address: int) -> Region | None:
+        region = self._mapped_at(address)
+        if region is not None:
+            return region
+        buffer = self._find(address)
+        if buffer is None:
+            return None
+        self._map(buffer)
+        return self._mapped_at(address)
+
+    def _mapped_at(self, address: int) -> Region | None:
         k = bisect.bisect_right(self._starts, address) - 1
-        return self.regions[k] if k >= 0 and address < self.regions[k].limit else None
+        if k < 0:
+            return None
+        region = self.regions[k]
+        return region if address < region.base + region.data.size else None
+
+    def _map(self, buffer: Bytes) -> None:
+        """Make a buffer of the host accessible at its own address."""
+        start, end = byte_bounds(buffer)
+        self._kept.append(buffer)
+        known = [r for r in self.regions if _overlap(r.owner, start, end)]
+        if any(region.is_copy for region in known):
+            # Its words are copies already; a second copy would not see what is written to the first.
+            self.regions += [region.moved(region.owner.ctypes.data - region.start) for region in known]
+        else:
+            self.regions += regions_of(start, end - start, start, buffer.flags.writeable, "a buffer")
+        self._sort()
 
     def parts(self, address: Addresses, active: Flat, size: int, verb: str) -> list[tuple[Region, Flat]]:
         """Which threads touch which region; raises before anything is touched if one touches none."""
@@ -101,36 +169,44 @@ class GlobalMemory:
         while active[first]:
             region = self.region_at(int(address[first]))
             if region is None:
-                raise _unmapped(int(address[first]), size, verb, self, first)
+                raise _unmapped(int(address[first]), size, verb, self._nearest(int(address[first])), first)
             if verb != "read" and not region.writable:
                 raise LaneFault(f"{region.label} is read-only but {verb} at {address[first]:#x}", first)
-            outside, misaligned = access.survey(address, active, region.start, region.limit, size)
+            low, high = region.reach(size)
+            outside, misaligned = access.survey(address, active, low, high, size)
             if misaligned >= 0:
                 raise misaligned_fault("global", int(address[misaligned]), size, misaligned)
             if outside < 0:
                 return [*found, (region, active)]
-            those = access.inside(address, active, region.start, region.limit, size)
+            those = access.inside(address, active, low, high, size)
             if not those[first]:
-                raise _unmapped(int(address[first]), size, verb, self, first)
+                raise _unmapped(int(address[first]), size, verb, region, first)
             found.append((region, those))
             active = active & ~those
             first = int(active.argmax())
         return found
 
+    def _nearest(self, address: int) -> Region | None:
+        return min(
+            self.regions,
+            key=lambda region: min(abs(address - region.start), abs(address - region.limit)),
+            default=None,
+        )
+
     def finish(self) -> None:
-        for region in self.regions:
+        for region in self.copies:
             region.finish()
 
 
-def _unmapped(address: int, size: int, verb: str, memory: GlobalMemory, position: int) -> LaneFault:
+def _overlap(owner: Bytes, start: int, end: int) -> bool:
+    first: int = owner.ctypes.data
+    return first < end and start < first + owner.size
+
+
+def _unmapped(address: int, size: int, verb: str, nearest: Region | None, position: int) -> LaneFault:
     shown = f"{address & 0xFFFF_FFFF_FFFF_FFFF:#x}"
     if -_NULL_PAGE <= address < _NULL_PAGE:
         return LaneFault(f"{size} bytes are {verb} at {shown} through a null pointer", position)
-    nearest = min(
-        memory.regions,
-        key=lambda region: min(abs(address - region.start), abs(address - region.limit)),
-        default=None,
-    )
     hint = "no buffer was passed"
     if nearest is not None and address < nearest.start:
         hint = f"{nearest.start - address} bytes before {nearest.label}"
@@ -153,18 +229,11 @@ def _place(arrays: dict[str, npt.NDArray[Any]]) -> list[Region]:
     # In the order of the arguments, so that addresses do not depend on where the host put them.
     names = list(arrays)
     merged.sort(key=lambda span: names.index(span[2].split(" and ")[0]))
-    regions, address = [], _FIRST_ADDRESS
+    regions: list[Region] = []
+    address = _FIRST_ADDRESS
     for start, end, label, writable in merged:
-        owner = _bytes_at(start, end - start)
         # What the compiler was told about a pointer's alignment must hold at its virtual address too.
-        lead = start % _WIDEST_ACCESS
-        data = np.concatenate([np.zeros(lead, np.uint8), owner]) if lead else owner
-        regions.append(Region(address, address + lead, data, writable, label, owner))
-        address = -(-(address + data.size + _ALIGNMENT) // _ALIGNMENT) * _ALIGNMENT
+        lead = alignment_of(start)
+        regions += regions_of(start, end - start, address + lead, writable, label)
+        address = -(-(address + lead + end - start + _ALIGNMENT) // _ALIGNMENT) * _ALIGNMENT
     return regions
-
-
-def _bytes_at(address: int, size: int) -> npt.NDArray[np.uint8]:
-    if size == 0:
-        return np.zeros(0, np.uint8)
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

@@ -11,18 +11,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.gpu.emulator.access import Addresses, Flat
 from cuasmrl.gpu.emulator.barriers import Barriers, any_lane
 from cuasmrl.gpu.emulator.constants import Constants
-from cuasmrl.gpu.emulator.faults import Fault, LaneFault
+from cuasmrl.gpu.emulator.externals import flush
+from cuasmrl.gpu.emulator.faults import AssertionFault, DeviceAssert, Fault, LaneFault
 from cuasmrl.gpu.emulator.global_memory import GlobalMemory, GlobalSpace
-from cuasmrl.gpu.emulator.local_memory import LocalMemory
+from cuasmrl.gpu.emulator.local_memory import GenericSpace, LocalMemory
 from cuasmrl.gpu.emulator.meetings import Collectives, Meeting
+from cuasmrl.gpu.emulator.module import CODE, Module
 from cuasmrl.gpu.emulator.program import Program, Segment
 from cuasmrl.gpu.emulator.recorder import Recorder
 from cuasmrl.gpu.emulator.shared_memory import SharedMemory
 from cuasmrl.gpu.emulator.spaces import Slab
-from cuasmrl.gpu.emulator.special import special_registers
+from cuasmrl.gpu.emulator.special import SpecialRegisters
+from cuasmrl.gpu.emulator.undefined import Undefined
 from cuasmrl.gpu.emulator.values import FALSE, LANES, TRUE, Mask, Value
 from cuasmrl.gpu.emulator.warps import Registers, Warps
 from cuasmrl.gpu.launches.launch import Launch
@@ -45,16 +49,25 @@ class Environment:
     launch: Launch
     memory: GlobalMemory
     constants: Constants
+    module: Module
     shared_bytes: int
     local_bytes: int
     budget: int
     """Instructions that the slowest warp of a slab may execute."""
+    sms: int
+    """SMs of the chip."""
 
 
 class Machine:
     def __init__(
-        self, program: Program, env: Environment, blocks: np.ndarray, recorder: Recorder | None = None
+        self,
+        program: Program,
+        env: Environment,
+        blocks: np.ndarray,
+        recorder: Recorder | None = None,
+        began: int = 0,
     ) -> None:
+        """`began` is the time at which the slab begins, counted in instructions."""
         threads = env.launch.threads
         warps = -(-threads // LANES)
         self.program = program
@@ -68,12 +81,18 @@ class Machine:
         self.memory = GlobalSpace(self.slab, env.memory)
         self.shared = SharedMemory(self.slab, env.shared_bytes)
         self.local = LocalMemory(self.slab, env.local_bytes)
-        self.special: dict[str, Value] = special_registers(env.launch, blocks, warps)
+        self.generic = GenericSpace(self.memory, self.local)
+        self.special = SpecialRegisters(env.launch, blocks, warps, env.sms)
         self.recorder = recorder
+        self.undefined = Undefined(self)
+        self.printed: list[tuple[int, str]] = []
+        """Warp of the slab, and what one of its threads has printed."""
         self.living: Mask = TRUE
         if threads % LANES:
             self.living = (np.arange(warps * LANES) < threads).reshape(1, warps, LANES)
         self.barriers = Barriers(self.shape, self.go, lambda: self.living)
+        self._began = began
+        self._segment_end = 0
         self.instructions = 0
         """Executed for the whole slab; the slowest warp has executed at most so many."""
         self.warp_instructions = 0
@@ -102,12 +121,20 @@ class Machine:
         if self.recorder is not None:
             self.recorder.copy(index, source, reading, target, active, size)
 
+    def time(self, index: int) -> int:
+        """Instructions that were executed before this one."""
+        return self._began + self.instructions - (self._segment_end - index)
+
     # where threads go
 
     def go(self, index: int, threads: Mask) -> None:
         """These threads go on at an instruction."""
         there = self._ready.get(index)
         self._ready[index] = threads if there is None else there | threads
+
+    def return_to(self, address: int, threads: Mask) -> None:
+        """These threads go on at an address of the code."""
+        self.go((address - CODE) // WORD_BYTES, threads)
 
     def leave(self, threads: Mask) -> None:
         """These threads are done."""
@@ -163,9 +190,12 @@ class Machine:
     def run(self) -> None:
         if self.recorder is not None:
             self.recorder.begin(self.slab)
-        with np.errstate(all="ignore"):
-            while self._ready:
-                self._execute(self._next())
+        try:
+            with np.errstate(all="ignore"):
+                while self._ready:
+                    self._execute(self._next())
+        finally:
+            flush(self.printed)
         if rooms := self._rooms():
             raise self._deadlock(rooms)
         if self.recorder is not None:
@@ -177,7 +207,11 @@ class Machine:
             self._part()
             # Dictionaries keep the order of insertion: the first one has waited longest.
             return next(iter(self._ready))
-        return min(self._ready)
+        first = min(self._ready)
+        if first in self.program.polling and len(self._ready) > 1:
+            # Who holds a lock goes before those who try to get it.
+            return min(self._ready.keys() - self.program.polling, default=first)
+        return first
 
     def _part(self) -> None:
         """Let those go on alone who wait at a convergence that may never come about."""
@@ -193,7 +227,7 @@ class Machine:
         active = self._ready.pop(start)
         segment = self.program.segments.get(start)
         if segment is None:
-            raise Fault(f"control goes to {16 * start:#x}, where no block begins", self._name)
+            raise Fault(f"control goes to {WORD_BYTES * start:#x}, where no block begins", self._name)
         alone = not self._ready and not self._waiting
         w = Warps(self, self.registers, active, None if alone else active)
         self._count(segment, active)
@@ -201,9 +235,19 @@ class Machine:
             self.recorder.enter(segment, active)
         at = segment.end - 1
         try:
-            for at, step in segment.steps:  # noqa: B007  (the handler needs to know where it stopped)
-                step(w)
+            steps = iter(segment.steps)
+            if not self.undefined:
+                for at, step in steps:  # noqa: B007  (the handler needs to know where it stopped)
+                    step(w)
+                    if self.undefined:
+                        break
+            for at, step in steps:
+                self.undefined.execute(self.program.listing.instructions[at], step, w)
             at = segment.end - 1
+            if self.undefined:
+                if segment.transfers:
+                    self.undefined.check_transfer(self.program.listing.instructions[at], w)
+                self.undefined.forget_dead()
             segment.transfer(self, w)
             if start in self._parked:
                 # One of several exclusive groups was here; now it is the turn of the next.
@@ -219,6 +263,7 @@ class Machine:
 
     def _count(self, segment: Segment, active: Mask) -> None:
         self.instructions += len(segment)
+        self._segment_end = segment.end
         share = self.slab.size // active.size if active.ndim == 3 else 1
         lanes = int(np.count_nonzero(active)) * share
         warps = np.broadcast_to(active, (*active.shape[:2], LANES)).any(axis=2)
@@ -231,7 +276,7 @@ class Machine:
                 f"does not end within {self.env.budget:,} instructions; raise the budget if it should",
                 self._name,
                 self.program.listing.instructions[segment.start],
-                *self._who(int(self.slab.flat(active).argmax())),
+                *self.who(int(self.slab.flat(active).argmax())),
             )
 
     # errors
@@ -240,7 +285,7 @@ class Machine:
     def _name(self) -> str:
         return self.program.listing.kernel.name
 
-    def _who(self, position: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    def who(self, position: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Block and thread index of a thread of the slab."""
         launch = self.env.launch
         block = int(self.blocks[position // self.slab.threads])
@@ -249,14 +294,15 @@ class Machine:
 
     def _located(self, fault: LaneFault, index: int) -> Fault:
         instruction = self.program.listing.instructions[index]
-        return Fault(fault.reason, self._name, instruction, *self._who(fault.position))
+        kind = DeviceAssert if isinstance(fault, AssertionFault) else Fault
+        return kind(fault.reason, self._name, instruction, *self.who(fault.position))
 
     def _rooms(self) -> list[tuple[str, Mask]]:
         """Where threads wait, and which."""
         rooms = [(f"barrier {name}", threads) for name, threads in self.barriers.waiting().items()]
         # Those who wait without end first: others may only wait for them.
         parked = sorted(self._parked.items(), key=lambda item: item[1].forget is not None)
-        rooms += [(f"the convergence before {16 * i:#x}", m.threads) for i, m in parked]
+        rooms += [(f"the convergence before {WORD_BYTES * i:#x}", m.threads) for i, m in parked]
         rooms += [("a collective", self.collectives.threads)] if self.collectives.threads.any() else []
         return rooms
 
@@ -272,7 +318,7 @@ class Machine:
             f"waits for ever at {what}: {waiting} of {living} living threads of the block are there{others}",
             self._name,
             None,
-            *self._who(position),
+            *self.who(position),
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuasmrl.binary.sass import Instruction, Kind, Listing
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.emulator import calls  # noqa: F401  (declares calls, returns and indirect jumps)
 from cuasmrl.gpu.emulator.constants import check_offset
 from cuasmrl.gpu.emulator.control import Transfer, fall_through, is_transfer, transfer_of
 from cuasmrl.gpu.emulator.faults import UnsupportedError
@@ -32,6 +33,8 @@ class Segment:
     steps: tuple[tuple[int, Step], ...]
     """Index of the instruction, and what it does; those without effect are left out."""
     transfer: Transfer
+    transfers: bool
+    """Is the last instruction one that decides where threads go?"""
     block: int
     """Number of the basic block these instructions belong to."""
     begins_block: bool
@@ -45,6 +48,8 @@ class Program:
     listing: Listing
     segments: dict[int, Segment]
     """By the index of their first instruction."""
+    polling: frozenset[int]
+    """Segments that look whether somebody else has changed memory: those of a spin lock."""
 
 
 def load_program(listing: Listing) -> Program:
@@ -59,7 +64,17 @@ def load_program(listing: Listing) -> Program:
             f"Kernel {kernel.name} for sm_{kernel.arch} cannot be emulated; {len(builder.refused)} of its "
             f"instructions are not supported: {'; '.join(named)}{f'; and {more} more' if more else ''}."
         )
-    return Program(listing, segments)
+    polling = {
+        start for start, s in segments.items() if any(map(_polls, listing.instructions[start : s.end]))
+    }
+    return Program(listing, segments, frozenset(polling))
+
+
+def _polls(instruction: Instruction) -> bool:
+    modifiers = instruction.modifiers
+    if instruction.opcode in ("ATOM", "ATOMG", "ATOMS"):
+        return "CAS" in modifiers or "CAST" in modifiers
+    return instruction.opcode in ("LD", "LDG") and "STRONG" in modifiers
 
 
 class _Builder:
@@ -94,7 +109,9 @@ class _Builder:
             inner.append(last)
         steps = [(i.index, step) for i in inner if (step := self._step(i)) is not None]
         block = bisect_right(blocks, start) - 1
-        return Segment(start, end, tuple(steps), transfer, block, begins_block=blocks[block] == start)
+        return Segment(
+            start, end, tuple(steps), transfer, is_transfer(last.opcode), block, blocks[block] == start
+        )
 
     def _transfer(self, instruction: Instruction, end: int) -> Transfer:
         try:

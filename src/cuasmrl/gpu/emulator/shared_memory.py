@@ -36,32 +36,48 @@ class SharedMemory(Space):
     def strides(self, unit_bytes: int) -> tuple[int, int]:
         return self.stride // unit_bytes, 0
 
-    def load(self, address: Addresses, active: Flat, size: int, signed: bool = False) -> list[Value]:
-        values = super().load(address, active, size, signed)
-        self._check_ready(address, active, size)
-        return values
-
     def store(self, address: Addresses, active: Flat, size: int, registers: tuple[Value, ...]) -> None:
         super().store(address, active, size, registers)
         self.mark(address, active, size)
 
-    def check_readable(self, address: Addresses, active: Flat, size: int) -> None:
-        self.check(address, active, size)
-        self._check_ready(address, active, size)
-
     def windows(self, address: Addresses, active: Flat, size: int, unit: type) -> list[tuple[Window, Flat]]:
         """For atomics: the memory they change, which must hold something already."""
-        self.check_readable(address, active, size)
+        self.check(address, active, size)
+        bad = unready(self.tags, self.stride // 4, self.landed, address, active, self.slab.threads, size)
+        if bad >= 0:
+            raise self.unready_fault(bad, int(address[bad]), size)
         return [(self.window(unit), active)]
 
     def mark(self, address: Addresses, active: Flat, size: int) -> None:
         """These bytes have been written."""
         mark_written(self.tags, self.stride // 4, address, active, self.slab.threads, size)
 
-    def _check_ready(self, address: Addresses, active: Flat, size: int) -> None:
+    def forget(self, address: Addresses, active: Flat, size: int) -> None:
+        """These bytes hold nothing again."""
+        mark_unwritten(self.tags, self.stride // 4, address, active, self.slab.threads, size)
+
+    def unwritten(self, address: Addresses, active: Flat, size: int) -> npt.NDArray[np.bool_] | None:
+        """Threads that read what nobody wrote, for each word they read; None if there are none.
+
+        Raises where a copy is on its way: then what is read depends on the time.
+        """
         bad = unready(self.tags, self.stride // 4, self.landed, address, active, self.slab.threads, size)
-        if bad >= 0:
-            raise self.unready_fault(bad, int(address[bad]), size)
+        if bad < 0:
+            return None
+        missing = np.zeros((max(1, size // 4), self.slab.size), np.bool_)
+        early = holes(
+            self.tags, self.stride // 4, self.landed, address, active, self.slab.threads, size, missing
+        )
+        if early >= 0:
+            raise self.unready_fault(early, int(address[early]), size)
+        return missing
+
+    def unwritten_halves(self) -> npt.NDArray[np.uint16]:
+        """1 for each half word that nobody wrote."""
+        halves = (
+            np.stack([self.tags & 3 != 3, self.tags & 12 != 12], axis=1) & (self.tags < _FIRST_COPY)[:, None]
+        )
+        return halves.reshape(-1).astype(np.uint16)
 
     def copy(self, address: Addresses, active: Flat, size: int, data: npt.NDArray[np.uint32]) -> None:
         """Take the data of an asynchronous copy; it becomes readable when its warp has waited for it."""
@@ -104,6 +120,30 @@ def unready(tags, stride, landed, address, active, threads, size):  # type: igno
                 if not ready(tags[at + k], size, address[i], landed, block * warps):
                     return i
     return -1
+
+
+@njit(cache=True)
+def holes(tags, stride, landed, address, active, threads, size, missing):  # type: ignore[no-untyped-def]
+    """Mark the words that nobody wrote; the first thread that reads the target of a copy, or -1."""
+    warps = threads // 32
+    for i in range(address.size):
+        if active[i]:
+            block = i // threads
+            at = block * stride + address[i] // 4
+            for k in range(missing.shape[0]):
+                if not ready(tags[at + k], size, address[i], landed, block * warps):
+                    if tags[at + k] >= 16:
+                        return i
+                    missing[k, i] = True
+    return -1
+
+
+@njit(cache=True)
+def mark_unwritten(tags, stride, address, active, threads, size):  # type: ignore[no-untyped-def]
+    for i in range(address.size):
+        if active[i]:
+            at = (i // threads) * stride + address[i] // 4
+            tags[at] = tags[at] & ~(((1 << size) - 1) << (address[i] & 3)) & 15
 
 
 @njit(cache=True)

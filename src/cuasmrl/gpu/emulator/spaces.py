@@ -1,5 +1,6 @@
 """What the three memory spaces have in common: moving registers of a slab in and out of an array of bytes."""
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,10 +28,16 @@ class Slab:
         self.threads = warps * 32
         """Threads of one block, with those that only fill up its last warp."""
         self.size = blocks * self.threads
-        self._everyone = np.ones(self.size, np.bool_)
+        self.flattened = 0
+        """How often something had to be laid out thread by thread."""
+
+    @cached_property
+    def _everyone(self) -> Flat:
+        return np.ones(self.size, np.bool_)
 
     def flat(self, value: Array) -> npt.NDArray[Any]:
         """One element per thread of the slab, in order."""
+        self.flattened += 1
         return np.ascontiguousarray(np.broadcast_to(value, self.shape)).reshape(-1)
 
     def active(self, mask: Array) -> Flat:

@@ -25,6 +25,8 @@ class Launch:
     shared_bytes: int
     """Dynamic shared memory; static shared memory is declared in the cubin itself."""
     arguments: tuple[Argument, ...]
+    cooperative: bool = False
+    """Do all blocks run at the same time, so that they may wait for one another?"""
 
     def __post_init__(self) -> None:
         if min(self.grid) < 1 or min(self.block) < 1:

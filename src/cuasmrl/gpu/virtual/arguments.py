@@ -11,7 +11,7 @@ import numpy as np
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.launches.launch import Argument
-from cuasmrl.gpu.virtual.memory import bytes_of
+from cuasmrl.gpu.virtual.memory import bytes_of, living_buffer
 
 _INTEGERS: dict[str, type[np.integer[Any]]] = {
     "i8": np.int8,
@@ -32,10 +32,12 @@ _DESCRIPTOR = "tensordesc"
 
 def marshal(signature: Mapping[Any, Any], values: Sequence[Any], kernel: str) -> tuple[Argument, ...]:
     """The kernel's parameters, in order, from Triton's signature and the values it was called with."""
-    return tuple(
+    # A list first: looking for living buffers goes over all objects, also over a tuple that is being filled.
+    arguments = [
         by_type(type_, value, f"Argument {name} of {kernel}")
         for name, type_, value in parameters_of(signature, values, kernel)
-    )
+    ]
+    return tuple(arguments)
 
 
 def parameters_of(
@@ -89,9 +91,13 @@ def by_type(type_: str, value: Any, what: str) -> Argument:
 
 
 def _pointer(value: Any, what: str) -> Argument:
-    # A kernel's author may declare a pointer and pass an address as a number: only null has a meaning here.
-    if value is None or (isinstance(value, int) and value == 0):
+    if value is None:
         return None
+    # A kernel's author may declare a pointer and pass an address as a number: null, or some `data_ptr()`.
+    if isinstance(value, int) and value == 0:
+        return None
+    if isinstance(value, int) and living_buffer(value) is not None:
+        return np.uint64(value)
     return bytes_of(value, what)
 
 

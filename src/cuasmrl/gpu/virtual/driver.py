@@ -94,8 +94,7 @@ class Launcher:
         # always has.
         if metadata.num_ctas != 1:
             self._refuse(f"is compiled for clusters of {metadata.num_ctas} blocks", "set num_ctas=1")
-        if metadata.launch_cooperative_grid:
-            self._refuse("needs all its blocks at the same time (a cooperative grid)", "launch it without")
+        self.cooperative: bool = metadata.launch_cooperative_grid
         if getattr(metadata, "tensordesc_meta", None):
             self._refuse("takes TMA descriptors", "pass pointers, or use a chip of sm_80 to sm_89")
 
@@ -143,7 +142,7 @@ class Launcher:
                     f"Parameter {place} of {self.name} has {parameter.size} bytes in the cubin and "
                     f"{argument_bytes(argument)} in Triton's signature; is the cubin another kernel's?"
                 )
-        return Launch(grid, (self.threads, 1, 1), self.shared, arguments)
+        return Launch(grid, (self.threads, 1, 1), self.shared, arguments, self.cooperative)
 
     def _grid(self, *sizes: Any) -> tuple[int, int, int]:
         try:

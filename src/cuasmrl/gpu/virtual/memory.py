@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +20,9 @@ _INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
 
 
+_wrapped: weakref.WeakSet[Buffer] = weakref.WeakSet()
+
+
 class Buffer:
     """A NumPy array in the clothes of a tensor, as far as Triton and its autotuner look."""
 
@@ -23,6 +30,7 @@ class Buffer:
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         self.array = array
+        _wrapped.add(self)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -113,6 +121,46 @@ def bytes_of(tensor: Any, what: str) -> Bytes | None:
     return np.asarray(_Region(tensor, start, max(end - start, 0)))
 
 
+def living_buffer(address: int) -> Bytes | None:
+    """The storage of a living CPU tensor, or the wrapped NumPy array, that holds an address.
+
+    A kernel may find addresses in memory: a tensor filled with the `data_ptr()` of others. Nothing but whole
+    storages is ever given out, so no other memory of this process can be reached.
+    """
+    for owner, start, end in _living():
+        if start <= address < end:
+            return np.asarray(_Region(owner, start, end - start))
+    return None
+
+
+def _living() -> Iterator[tuple[object, int, int]]:
+    """Owner, start and end of all memory that a kernel could have been told of."""
+    for buffer in _wrapped:
+        root = _root_of(buffer.array)
+        yield root, int(root.__array_interface__["data"][0]), _end_of_array(root)
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    for tensor in _tensors(torch.Tensor):
+        if tensor.device.type == "cpu" and tensor.layout is torch.strided:
+            try:
+                storage = tensor.untyped_storage()
+                start = int(storage.data_ptr())
+            except (NotImplementedError, RuntimeError):
+                # Fake tensors and wrappers of other tensors have no memory of their own.
+                continue
+            yield storage, start, start + int(storage.nbytes())
+
+
+def _tensors(kind: type) -> list[Any]:
+    """All tensors that Python knows of.
+
+    By type alone, since asking an object for its class may run code of its own. No other object is kept for
+    longer than a moment: among them are tuples that somebody is still filling, which nobody else may hold.
+    """
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
+
+
 def zeros(size: int, alignment: int) -> Bytes:
     """Fresh memory whose address is a multiple of the alignment."""
     room = np.zeros(size + alignment - 1, np.uint8)
@@ -143,10 +191,15 @@ def _end(tensor: Any, start: int) -> int | None:
     return start + size if isinstance(size, int) else None
 
 
+def _root_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array that owns the memory of a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
 def _end_of_array(array: npt.NDArray[Any]) -> int:
-    root = array
-    while isinstance(root.base, np.ndarray):
-        root = root.base
+    root = _root_of(array)
     first = int(root.__array_interface__["data"][0])
     steps = zip(root.strides, root.shape, strict=True)
     reach = sum(max(step, 0) * (length - 1) for step, length in steps)

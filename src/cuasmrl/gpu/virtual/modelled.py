@@ -14,8 +14,10 @@ from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.emulator import Emulator, Run
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import L2, Model, load_parameters, trace_share, traced_blocks
+from cuasmrl.gpu.timing.model import occupancy
 from cuasmrl.gpu.timing.share import with_whole_footprint
 from cuasmrl.gpu.timing.uncertainty import measure
+from cuasmrl.gpu.virtual.memory import Bytes, living_buffer
 from cuasmrl.schedule import Schedule
 
 SEEDS = (0, 1, 2)
@@ -27,11 +29,25 @@ class ModelledKernel:
     """Runs launches, and times them without leaving a trace of it in memory."""
 
     def __init__(self, cubin: Cubin, kernel: str, chip: Chip) -> None:
-        self._emulator = Emulator(cubin, kernel, chip)
+        self._emulator = Emulator(cubin, kernel, chip, find=self._find)
         self._cycles: dict[bytes, float] = {}
+        self._kept: list[tuple[Bytes, Bytes]] | None = None
+        """While a launch is only timed: buffers it has come to, and what they held before."""
 
     def run(self, launch: Launch) -> Run:
+        if launch.cooperative:
+            self._check_cooperative(launch)
         return self._emulator.run(launch)
+
+    def _check_cooperative(self, launch: Launch) -> None:
+        chip, kernel = self._emulator.chip, self._emulator.kernel
+        shared = kernel.shared_bytes + launch.shared_bytes
+        most = occupancy(chip, launch.threads, kernel.registers, shared).blocks * chip.sm_count
+        if launch.blocks > most:
+            raise CuasmrlError(
+                f"A cooperative grid of {launch.blocks} blocks of {kernel.name} does not fit onto "
+                f"{chip.name}, which runs {most} of them at the same time; launch fewer blocks."
+            )
 
     def cycles(self, launch: Launch) -> float:
         """Modelled cycles of the SM that has most to do; a launch seen before costs nothing."""
@@ -43,19 +59,40 @@ class ModelledKernel:
     def _modelled(self, launch: Launch) -> float:
         emulator = self._emulator
         if not _has_model(emulator.chip):
-            with _as_before(launch):
+            with self._as_before(launch):
                 return _fewest_cycles(launch, emulator)
         try:
-            with _as_before(launch):
-                trace = trace_share(launch, emulator)
+            with self._as_before(launch):
+                trace = emulator.trace(launch) if launch.cooperative else trace_share(launch, emulator)
         except CuasmrlError:
             # Blocks that wait for those of other SMs end only together with them. And if the launch is at
             # fault, the error has to be the one that running it gives.
-            with _as_before(launch):
+            with self._as_before(launch):
                 trace = with_whole_footprint(emulator.trace(launch), launch, emulator)
         schedule = Schedule.original(emulator.listing)
         # As Triton's benchmark functions measure: they clean the cache before each run.
         return measure(Model(schedule, trace, emulator.chip, l2=L2.COLD), schedule, SEEDS).value
+
+    def _find(self, address: int) -> Bytes | None:
+        buffer = living_buffer(address)
+        if buffer is not None and self._kept is not None:
+            self._kept.append((buffer, buffer.copy()))
+        return buffer
+
+    @contextmanager
+    def _as_before(self, launch: Launch) -> Iterator[None]:
+        """Whatever is executed inside, memory holds afterwards what it held before."""
+        buffers = [argument for argument in launch.arguments if isinstance(argument, np.ndarray)]
+        buffers += [data.bytes for data in self._emulator.module.data]
+        kept = [(buffer, buffer.copy()) for buffer in buffers]
+        self._kept = kept
+        try:
+            yield
+        finally:
+            self._kept = None
+            # A buffer that was found may share memory with an argument; the first copy is the oldest.
+            for buffer, before in reversed(kept):
+                np.copyto(buffer, before)
 
 
 def _has_model(chip: Chip) -> bool:
@@ -76,7 +113,9 @@ def _fewest_cycles(launch: Launch, emulator: Emulator) -> float:
 
 def _digest(launch: Launch) -> bytes:
     """Of everything that a launch depends on, the contents of its buffers among it."""
-    digest = hashlib.blake2b(repr((launch.grid, launch.block, launch.shared_bytes)).encode())
+    digest = hashlib.blake2b(
+        repr((launch.grid, launch.block, launch.shared_bytes, launch.cooperative)).encode()
+    )
     for argument in launch.arguments:
         if argument is None:
             digest.update(b"null")
@@ -84,15 +123,3 @@ def _digest(launch: Launch) -> bytes:
             digest.update(f"{argument.dtype} {argument.nbytes} ".encode())
             digest.update(np.ascontiguousarray(argument).data)
     return digest.digest()
-
-
-@contextmanager
-def _as_before(launch: Launch) -> Iterator[None]:
-    """Whatever is executed inside, buffers hold afterwards what they held before."""
-    buffers = [argument for argument in launch.arguments if isinstance(argument, np.ndarray)]
-    kept = [buffer.copy() for buffer in buffers]
-    try:
-        yield
-    finally:
-        for buffer, before in zip(buffers, kept, strict=True):
-            np.copyto(buffer, before)

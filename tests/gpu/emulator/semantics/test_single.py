@@ -203,7 +203,7 @@ def test_singles_with_halves() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["FMUL.D2 R1, R2, R3", "FMNMX.XORSIGN R1, |R2|, |R3|, PT", "FADD R1, R2.H1, R3", "FADD R1, R2, R3, R4",
+    ["FMUL.D16 R1, R2, R3", "FADD R1, R2.H1, R3", "FADD R1, R2, R3, R4",
      "FSWZADD R1, R2, R3", "FADD2 R2, R4.F32x2.LO_HI, R6.F32", "FHADD R1, R2.H0_H0, R3"],
 )  # fmt: skip
 def test_refusals(text: str) -> None:
@@ -223,3 +223,27 @@ def test_large_slabs_meet_single_numbers() -> None:
     assert (larger(a, b).view(np.float32) == np.maximum(a, b)).all()
     assert fused_single(b, b, b).shape == (1, 1, 1)
     assert not isnan(float(fused_single(b, b, b).view(np.float32)[0, 0, 0]))
+
+
+def test_products_times_a_power_of_two() -> None:
+    a = 1 + 2.0**-23
+    exact = np.float32(np.float64(np.float32(a)) * np.float64(np.float32(a)))
+    for name, scale in (("M2", 2), ("M4", 4), ("M8", 8), ("D2", 0.5), ("D4", 0.25), ("D8", 0.125)):
+        assert execute(f"FMUL.{name} R1, R2, R3", R2=a, R3=a).single("R1") == exact * scale
+    # Rounded once: what is subnormal before it is scaled keeps its bits.
+    assert execute("FMUL.M8 R1, R2, R3", R2=1.5 * 2.0**-75, R3=(1 + 2.0**-20) * 2.0**-75).single(
+        "R1"
+    ) == np.float32(1.5 * (1 + 2.0**-20) * 2.0**-147)
+    assert execute("FMUL.FTZ.D8 R1, R2, R3", R2=2.0**-100, R3=2.0**-24).one("R1") == 0
+
+
+def test_extrema_of_magnitudes_with_the_sign_of_the_product() -> None:
+    for a, b in ((2.0, 3.0), (-2.0, 3.0), (2.0, -3.0), (-2.0, -3.0), (-0.0, 1.0)):
+        sign = np.copysign(1, a) * np.copysign(1, b)
+        least = execute("FMNMX.XORSIGN R1, |R2|, |R3|, PT", R2=a, R3=b).single("R1")
+        most = execute("FMNMX.XORSIGN R1, |R2|, |R3|, !PT", R2=a, R3=b).single("R1")
+        assert (least, np.copysign(1, least)) == (sign * min(abs(a), abs(b)), sign)
+        assert most == sign * max(abs(a), abs(b))
+    assert execute("FMNMX.NAN.XORSIGN R1, |R2|, |R3|, PT", R2=nan, R3=-1.0).one("R1") == 0x7FFF_FFFF
+    with pytest.raises(UnsupportedError, match="signs of operands"):
+        execute("FMNMX.XORSIGN R1, R2, |R3|, PT", R2=1.0, R3=1.0)

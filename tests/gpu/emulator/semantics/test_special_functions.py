@@ -72,3 +72,10 @@ def test_steps_of_an_integer_division() -> None:
 def test_refusals(text: str) -> None:
     with pytest.raises(UnsupportedError):
         execute(text)
+
+
+def test_reciprocals_of_a_double_in_the_instruction() -> None:
+    """The immediate is the upper word of the double that nvdisasm prints."""
+    after = execute("MUFU.RCP64H R3, -0.83984375")
+    expected = np.float64(1 / -0.83984375).view(np.uint64) >> np.uint64(32)
+    assert abs(int(after.one("R3")) - int(expected)) <= 1

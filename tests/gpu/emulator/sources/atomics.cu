@@ -62,6 +62,16 @@ extern "C" __global__ void half_pairs(__half2 *cells, const __half2 *in, const i
     atomicAdd(cells + index[threadIdx.x], in[threadIdx.x]);
 }
 
+extern "C" __global__ void reduced_pairs(unsigned *cells, const unsigned *in, const int *index) {
+    asm volatile("red.global.add.noftz.f16x2 [%0], %1;" :: "l"(cells + index[threadIdx.x]), "r"(in[threadIdx.x]) : "memory");
+}
+
+#if __CUDA_ARCH__ >= 900
+extern "C" __global__ void reduced_brains(unsigned *cells, const unsigned *in, const int *index) {
+    asm volatile("red.global.add.noftz.bf16x2 [%0], %1;" :: "l"(cells + index[threadIdx.x]), "r"(in[threadIdx.x]) : "memory");
+}
+#endif
+
 extern "C" __global__ void uninitialised(int *out) {
     __shared__ int s[32];
     atomicAdd(&s[threadIdx.x], 1);

@@ -135,3 +135,8 @@ extern "C" __global__ void half_written(const u16 *in, unsigned *out, int both) 
     __syncthreads();
     out[threadIdx.x] = ((unsigned *)s)[threadIdx.x];
 }
+
+extern "C" __global__ void by_block(const int *x, int *out, int writer) {
+    int twice = 2 * x[blockIdx.x];
+    if (threadIdx.x == writer) out[blockIdx.x] = twice;
+}

@@ -1,13 +1,8 @@
 // Kernels that cannot be emulated: each must be refused when it is loaded.
 
-__device__ int table[4] = {1, 2, 3, 4};
-extern "C" __global__ void variable(int *out) { out[threadIdx.x] = ++table[threadIdx.x & 3]; }
-
 extern "C" __global__ void texture(cudaTextureObject_t t, float *out) {
     out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x);
 }
-
-extern "C" __global__ void time_of_day(long long *out) { out[threadIdx.x] = clock64(); }
 
 extern "C" __global__ void generic(int *out, int where) {
     __shared__ int s[32];
@@ -15,11 +10,6 @@ extern "C" __global__ void generic(int *out, int where) {
     p[threadIdx.x] = 1;
     __syncthreads();
     if (where) out[threadIdx.x] = p[threadIdx.x];
-}
-
-extern "C" __global__ void traps(int *out) {
-    if (*out) asm volatile("trap;");
-    *out = 1;
 }
 
 #if __CUDA_ARCH__ >= 900

@@ -9,6 +9,7 @@ from numba import njit
 from cuasmrl.gpu.emulator.addresses import far, near
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Step
+from cuasmrl.gpu.emulator.semantics.half_atomics import BRAIN, HALF, add_pairs
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.values import Value, high, join, low
 from cuasmrl.gpu.emulator.warps import Warps
@@ -21,6 +22,7 @@ _TYPES: dict[str, type] = {
     "U32": np.uint32, "S32": np.int32, "U64": np.uint64, "64": np.uint64, "S64": np.int64,
     "F32": np.float32, "F64": np.float64, "F32x2": np.float32, "F32x4": np.float32,
 }  # fmt: skip
+_PAIRS = {"F16x2": HALF, "BF16x2": BRAIN}
 _ELEMENTS = {"F32x2": 2, "F32x4": 4}
 
 
@@ -91,6 +93,9 @@ def atomic(form: Form) -> Step:
     shared = form.opcode == "ATOMS"
     if form.has("POPC"):
         return _count_lanes(form)
+    for modifier, layout in _PAIRS.items():
+        if not shared and form.has(modifier):
+            return _add_pairs(form, layout)
     name = form.choose(*_OPERATIONS)
     # ptxas names the type of floats and of signed comparisons; a bare .64 is unsigned.
     type_name = form.choose(*_TYPES, default="U32")
@@ -123,6 +128,8 @@ def atomic(form: Form) -> Step:
                 apply_bits(_OPERATIONS[name], window, at, those, slab.threads, operand, old)
             else:
                 apply(_OPERATIONS[name], flush, window, at, those, slab.threads, operand, compare, old)
+        if not shared:
+            machine.memory.check_padding(at, active, size)
         if name == "CAST":
             # Tells whether it has stored, not what was there.
             swapped = old == compare
@@ -131,6 +138,30 @@ def atomic(form: Form) -> Step:
                 success(w, swapped.reshape(slab.shape))
         for write, value in zip(writes, _untyped(old), strict=bool(writes)):
             write(w, value.reshape(slab.shape))
+
+    return step
+
+
+def _add_pairs(form: Form, layout: tuple[int, int]) -> Step:
+    """Pairs of halves; subnormal numbers are kept (PTX ISA, atom.add.noftz)."""
+    form.choose("ADD")
+    address, data = far(form, 0), form.registers(1, 1)
+    if form.result_predicate(0) is not None:
+        raise UnsupportedError("gives a predicate")
+    has_result = any(not destination.is_predicate for destination in form.destinations)
+    write, index = form.result() if has_result else None, form.instruction.index
+
+    def step(w: Warps) -> None:
+        machine, slab = w.machine, w.machine.slab
+        at, active = slab.flat(address(w)), slab.active(w.active)
+        machine.note_access(index, at, active, 4)
+        operand = slab.flat(data(w)[0]).reshape(1, -1)
+        old = np.zeros_like(operand)
+        for window, those in machine.memory.windows(at, active, 4, np.uint32):
+            add_pairs(window, at, those, operand, old, *layout)
+        machine.memory.check_padding(at, active, 4)
+        if write is not None:
+            write(w, old[0].reshape(slab.shape))
 
     return step
 

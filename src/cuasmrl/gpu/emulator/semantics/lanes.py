@@ -86,6 +86,13 @@ def shuffle(form: Form) -> Step:
     return step
 
 
+def lanes_read(form: Form, w: Warps, value: Array) -> Array:
+    """What a SHFL would give of another value than its source."""
+    mode = form.choose("IDX", "UP", "DOWN", "BFLY")
+    origin, _ = _origin(mode, form.integer(1)(w), form.integer(2)(w))
+    return _taken(value, origin)
+
+
 def _origin(mode: str, lane: Value, clamp: Value) -> tuple[Array, Mask]:
     """From which lane each lane reads, and whether that is inside its segment (PTX ISA, shfl)."""
     distance = (lane & np.uint32(0x1F)).view(np.int32)

@@ -93,10 +93,17 @@ def load_matrix(form: Form) -> Step:
         machine, slab, shared = w.machine, w.machine.slab, w.machine.shared
         at, named, warps = _rows(w, form, address(w), count)
         machine.note_access(index, at, named, _ROW_BYTES)
-        shared.check_readable(at, named, _ROW_BYTES)
+        shared.check(at, named, _ROW_BYTES)
         out = np.zeros((count, slab.size), np.uint32)
         units = shared.window(np.uint16).units
         load_matrices(units, shared.stride // 2, at, warps, slab.threads, transposed, out)
+        rows = shared.unwritten(at, named, _ROW_BYTES)
+        if rows is not None:
+            holes = np.zeros_like(out)
+            load_matrices(
+                shared.unwritten_halves(), shared.stride // 2, at, warps, slab.threads, transposed, holes
+            )
+            machine.undefined.begin(form.instruction, holes != 0, int(at[rows.any(axis=0).argmax()]))
         for write, row in zip(writes, out, strict=True):
             write(w, row.reshape(slab.shape))
 

@@ -8,14 +8,14 @@ from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Step
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.spaces import unit_of
-from cuasmrl.gpu.emulator.values import TRUE, constant
+from cuasmrl.gpu.emulator.values import TRUE, Mask, constant
 from cuasmrl.gpu.emulator.warps import Warps
 
 _HINTS = ("EF", "EL", "EU", "EN", "LU", "NA", "LTC64B", "LTC128B", "LTC256B", "SYS", "STRONG", "WEAK",
           "CONSTANT", "PRIVATE", "GPU", "CTA", "SM", "VC", "CI", "U")  # fmt: skip
 """Cache policies and memory orders: one instruction is executed at a time, so they change no value."""
 
-_PLACES = {"LDG": "memory", "LD": "memory", "STG": "memory", "ST": "memory", "LDS": "shared",
+_PLACES = {"LDG": "memory", "LD": "generic", "STG": "memory", "ST": "generic", "LDS": "shared",
            "STS": "shared", "LDL": "local", "STL": "local"}  # fmt: skip
 
 
@@ -29,17 +29,28 @@ def access_size(form: Form) -> tuple[int, bool]:
 def load(form: Form) -> Step:
     form.ignore(*_HINTS)
     place = _PLACES[form.opcode]
-    address = far(form, 0) if place == "memory" else near(form, 0)
+    address = far(form, 0) if place in ("memory", "generic") else near(form, 0)
     size, signed = access_size(form)
     present = form.optional_predicate(1, TRUE)
     writes = form.result_words(max(1, size // 4))
     index = form.instruction.index
+    is_plain = place == "memory" and len(form.sources) == 1
 
     def step(w: Warps) -> None:
         machine = w.machine
-        at, active = machine.slab.flat(address(w)), machine.slab.active(w.active & present(w))
+        where = address(w)
+        if is_plain and where.shape[1:] == (1, 1) and machine.recorder is None:
+            narrow = machine.memory.load_by_block(where, w.active, size, signed)
+            for write, value in zip(writes, narrow, strict=True):
+                write(w, value)
+            return
+        at, active = machine.slab.flat(where), machine.slab.active(w.active & present(w))
         machine.note_access(index, at, active, size)
         values = getattr(machine, place).load(at, active, size, signed)
+        if place == "shared":
+            missing = machine.shared.unwritten(at, active, size)
+            if missing is not None:
+                machine.undefined.begin(form.instruction, missing, int(at[missing.any(axis=0).argmax()]))
         for write, value in zip(writes, values, strict=True):
             write(w, value)
 
@@ -50,18 +61,26 @@ def load(form: Form) -> Step:
 def store(form: Form) -> Step:
     form.ignore(*_HINTS)
     place = _PLACES[form.opcode]
-    address = far(form, 0) if place == "memory" else near(form, 0)
+    address = far(form, 0) if place in ("memory", "generic") else near(form, 0)
     size, _ = access_size(form)
     data = form.registers(1, max(1, size // 4))
     index = form.instruction.index
 
     def step(w: Warps) -> None:
         machine = w.machine
+        if place == "memory" and machine.recorder is None and _are_few(w.active, machine.shape):
+            machine.memory.store_by_few(address(w), w.active, size, data(w))
+            return
         at, active = machine.slab.flat(address(w)), machine.slab.active(w.active)
         machine.note_access(index, at, active, size)
         getattr(machine, place).store(at, active, size, data(w))
 
     return step
+
+
+def _are_few(active: Mask, shape: tuple[int, int, int]) -> bool:
+    """Are they the same threads in every block, and less than one in a warp?"""
+    return active.shape == (1, *shape[1:]) and int(np.count_nonzero(active)) < shape[1]
 
 
 @executes("LDC", "ULDC", "LDCU")

@@ -6,7 +6,8 @@ from typing import TypeAlias
 import numpy as np
 
 from cuasmrl.binary.sass import Kind
-from cuasmrl.gpu.emulator.forms import Form, Read, ReadFloat, Step
+from cuasmrl.gpu.emulator.faults import UnsupportedError
+from cuasmrl.gpu.emulator.forms import Form, Read, ReadFloat, Step, raw
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.semantics.rounding import (
     Double,
@@ -23,6 +24,7 @@ from cuasmrl.gpu.emulator.semantics.ufuncs import NAN_SINGLE, fused_single, larg
 from cuasmrl.gpu.emulator.values import Value, constant
 from cuasmrl.gpu.emulator.warps import Warps
 
+_SIGN = np.uint32(0x8000_0000)
 Function: TypeAlias = Callable[..., Value]
 """From numbers to the bits of the result."""
 
@@ -49,6 +51,8 @@ def extremum(form: Form) -> Step:
     minimum = form.predicate(-1)
     reads = [form.single(k) for k in range(3 if form.opcode == "FMNMX3" else 2)]
     ftz, nan = form.has("FTZ"), form.has("NAN")
+    if form.has("XORSIGN"):
+        return _extremum_of_magnitudes(form, ftz, nan)
     write = form.result()
     known = choice.register is not None and choice.register.index is None
 
@@ -59,6 +63,24 @@ def extremum(form: Form) -> Step:
         else:
             least, most = _extremum(smaller, numbers, nan), _extremum(larger, numbers, nan)
             write(w, select(minimum(w), least, most))
+
+    return step
+
+
+def _extremum_of_magnitudes(form: Form, ftz: bool, nan: bool) -> Step:
+    """.XORSIGN: min or max of magnitudes, with the sign of the product (PTX ISA, min.xorsign.abs)."""
+    operands = [form.operand(k) for k in range(2)]
+    if len(form.sources) != 3 or not all(o.absolute and not o.negated for o in operands):
+        raise UnsupportedError("signs of operands whose signs are combined")
+    bits, minimum, write = [raw(operand, 0) for operand in operands], form.predicate(2), form.result()
+
+    def step(w: Warps) -> None:
+        a, b = (read(w) for read in bits)
+        numbers = [(word & ~_SIGN).view(np.float32) for word in (a, b)]
+        numbers = [flush(number) for number in numbers] if ftz else numbers
+        least, most = _extremum(smaller, numbers, nan), _extremum(larger, numbers, nan)
+        found = select(minimum(w), least, most)
+        write(w, np.where(np.isnan(found.view(np.float32)), found, found | (a ^ b) & _SIGN))
 
     return step
 
@@ -79,8 +101,19 @@ def sum_of(form: Form) -> Function:
     return _rounded(form, lambda a, b: single_bits(a + b), lambda mode, a, b: add_to_odd(a, b, mode))
 
 
+_SCALES = {"M2": 2.0, "M4": 4.0, "M8": 8.0, "D2": 0.5, "D4": 0.25, "D8": 0.125}
+"""The product times a power of two, rounded once."""
+
+
 def product_of(form: Form) -> Function:
     # 24 by 24 bits: exact in float64.
+    scale = next((factor for name, factor in _SCALES.items() if form.has(name)), None)
+    if scale is not None:
+        return _rounded(
+            form,
+            lambda a, b: single_bits((a.astype(np.float64) * b * scale).astype(np.float32)),
+            lambda mode, a, b: a * b * scale,
+        )
     return _rounded(form, lambda a, b: single_bits(a * b), lambda mode, a, b: a * b)
 
 

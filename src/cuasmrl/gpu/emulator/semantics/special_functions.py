@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cuasmrl.gpu.emulator.forms import Form, Step
+from cuasmrl.binary.sass import Kind
+from cuasmrl.gpu.emulator.forms import Form, ReadFloat, Step
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.semantics.rounding import Double, Single, double_bits, flush, single_bits
 from cuasmrl.gpu.emulator.values import ZERO, Value, high, join
@@ -62,10 +63,17 @@ def special_function(form: Form) -> Step:
     name = form.choose(*FUNCTIONS)
     function = FUNCTIONS[name]
     if name in _UPPER_WORDS:
-        return form.compute(lambda x: _of_upper_word(function, x), form.single(0))
+        upper = _upper_word if form.operand(0).kind is Kind.IMMEDIATE else Form.single
+        return form.compute(lambda x: _of_upper_word(function, x), upper(form, 0))
     if name in _KEEPS_SUBNORMALS:
         return form.compute(lambda x: single_bits(_evaluate(function, x)), form.single(0))
     return form.compute(lambda x: single_bits(flush(_evaluate(function, flush(x)))), form.single(0))
+
+
+def _upper_word(form: Form, k: int) -> ReadFloat:
+    """nvdisasm prints the double of which an immediate is the upper word."""
+    word = high(form.double(k)(None).view(np.uint64)).view(np.float32)  # type: ignore[arg-type]
+    return lambda w: word
 
 
 def _evaluate(function: Function, x: Single) -> Single:

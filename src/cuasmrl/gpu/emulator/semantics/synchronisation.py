@@ -1,5 +1,6 @@
 """What remains of synchronisation when instructions are executed one at a time."""
 
+from cuasmrl.gpu.emulator.faults import LaneFault
 from cuasmrl.gpu.emulator.forms import Form, Step
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.warps import Warps
@@ -12,6 +13,19 @@ def nothing(form: Form) -> Step:
     for k in range(len(form.sources)):
         form.operand(k)
     return lambda w: None
+
+
+@executes("BPT")
+def trap(form: Form) -> Step:
+    """The kernel gives up."""
+    form.choose("TRAP")
+    for k in range(len(form.sources)):
+        form.operand(k)
+
+    def step(w: Warps) -> None:
+        raise LaneFault("the kernel executes a trap", int(w.machine.slab.active(w.active).argmax()))
+
+    return step
 
 
 @executes("B2R")
