@@ -136,7 +136,8 @@ class Distances:
         groups: list[_Key]
         if hazard in (Hazard.RAW, Hazard.WAW):
             consumer = _class(row.consumer)
-            groups = [(hazard, file, row.producer, row.producer_role, consumer, row.consumer_role)]
+            by = (hazard, file, _pipe(row.producer), row.consumer, row.consumer_role)
+            groups = [(hazard, file, row.producer, row.producer_role, consumer, row.consumer_role), by]
         elif hazard is Hazard.WAR:
             writer = _writer_class(row.consumer, row.consumer_role)
             by = (hazard, file, _pipe(row.producer), row.consumer, row.consumer_role)
@@ -169,7 +170,7 @@ class Distances:
         key = (hazard, file, producer, producer_role, consumer, consumer_role)
         match hazard:
             case Hazard.RAW | Hazard.WAW:
-                relatives = [self._relative(*key)]
+                relatives = self._relatives(*key)
             case Hazard.WAR:
                 relatives = self._overwriters(file, producer, producer_role, consumer, consumer_role)
             case Hazard.SPACING:
@@ -187,15 +188,21 @@ class Distances:
         """Branches, and engines beside the warp, are no pipes that instructions queue up in."""
         return _pipe(timing_key) in (Pipe.BRANCH, Pipe.ASYNC)
 
-    def _relative(
+    def _relatives(
         self, hazard: str, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
-    ) -> int | None:
-        """What consumers of the same class need, or the slowest reader of the producer."""
-        group = self._group.get((hazard, file, producer, producer_role, _class(consumer), consumer_role))
-        if group is not None:
-            return group
-        # What every reader can read may also be overwritten.
-        return self._slowest.get((file, producer), _CEILING[File.B] if file == File.B else None)
+    ) -> list[int | None]:
+        """What consumers of the same class need from this producer, and this one from others of its pipe.
+
+        Without any of the first, what the slowest reader of the producer needs; a producer whose readers are
+        not known either has no relatives.
+        """
+        known = self._group.get((hazard, file, producer, producer_role, _class(consumer), consumer_role))
+        if known is None:
+            # What every reader can read may also be overwritten.
+            known = self._slowest.get((file, producer), _CEILING[File.B] if file == File.B else None)
+        if known is None:
+            return []
+        return [known, self._group.get((hazard, file, _pipe(producer), consumer, consumer_role))]
 
     def _overwriters(
         self, file: str, producer: str, producer_role: str, consumer: str, consumer_role: str
