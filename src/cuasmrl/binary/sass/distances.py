@@ -136,8 +136,10 @@ class Distances:
         groups: list[_Key]
         if hazard in (Hazard.RAW, Hazard.WAW):
             consumer = _class(row.consumer)
-            by = (hazard, file, _pipe(row.producer), row.consumer, row.consumer_role)
-            groups = [(hazard, file, row.producer, row.producer_role, consumer, row.consumer_role), by]
+            groups = [
+                (hazard, file, row.producer, row.producer_role, consumer, row.consumer_role),
+                (hazard, file, _pipe(row.producer), row.consumer, row.consumer_role),
+            ]
         elif hazard is Hazard.WAR:
             writer = _writer_class(row.consumer, row.consumer_role)
             by = (hazard, file, _pipe(row.producer), row.consumer, row.consumer_role)
