@@ -33,7 +33,7 @@ KNOWN = {
     # Half a turn of the loop is the prologue.
     "V0532": 8, "V0533": 8, "H0028": 7,
     # The compiler of the publication must have made another loop.
-    "V0122": 9, "V0666": 7, "V0669": 9, "V0661": 6, "V0671": 6,
+    "H0012": 6, "H0015": 6, "V0122": 9, "V0666": 7, "V0669": 9, "V0661": 6, "V0671": 6,
     # Other publications of the same thing are nearer.
     "V0687": 6, "V0492": 9, "V0494": 7, "V0658": 7, "V0663": 7,
     # Of low trust.
@@ -42,7 +42,7 @@ KNOWN = {
     "V0383": 6, "V0389": 6, "V0395": 6,
     # Turns of the tags depend on how addresses are hashed.
     "V0552": 8, "V0554": 9, "V0556": 7, "V0563": 7, "V0573": 8, "V0595": 7, "V0597": 7, "V0604": 7,
-    "V0610": 8, "V0637": 8, "V0640": 7, "V0641": 9,
+    "V0610": 8, "V0637": 8, "V0640": 7, "V0641": 10, "V0628": 7, "V0576": 6,
     # Wide loads of a full block lose some 2,500 cycles that are not explained.
     "V0724": 12, "V0725": 8,
     # An atomic is as far away as a load from L2.
