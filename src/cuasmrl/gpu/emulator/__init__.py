@@ -2,6 +2,6 @@
 
 from cuasmrl.gpu.emulator.emulator import DEFAULT_BUDGET, Emulator, Run
 from cuasmrl.gpu.emulator.faults import Fault
-from cuasmrl.gpu.emulator.trace import Header, Trace
+from cuasmrl.gpu.emulator.trace import Footprint, Header, Touched, Trace
 
-__all__ = ["DEFAULT_BUDGET", "Emulator", "Fault", "Header", "Run", "Trace"]
+__all__ = ["DEFAULT_BUDGET", "Emulator", "Fault", "Footprint", "Header", "Run", "Touched", "Trace"]
