@@ -40,7 +40,7 @@ def test_code_of_an_earlier_architecture_runs_on_a_later_chip() -> None:
 def test_a_chip_that_cannot_run_it_is_refused() -> None:
     kernel = traced("softmax")
     with pytest.raises(
-        CuasmrlError, match=r"sm_80, which h100 \(sm_90\) cannot run; choose --chip a100, a6000"
+        CuasmrlError, match=r"sm_80, which h100 \(sm_90\) cannot run; choose --chip a100, a100-80gb"
     ):
         trace_cubin(kernel.cubin, record_of("softmax"), chip=chip("h100"))
 

@@ -31,5 +31,5 @@ def test_extrapolated_waves_are_like_replayed_ones(monkeypatch: pytest.MonkeyPat
     whole = sm_cycles(traced.model, traced, 0)
     assert whole == traced.model.simulate(traced.original, 0).cycles
     monkeypatch.setattr("cuasmrl.bench.kernels.launch_time._REPLAYED", 0)
-    assert sm_cycles(traced.model, traced, 0) == pytest.approx(whole, rel=0.03)
+    assert sm_cycles(traced.model, traced, 0) == pytest.approx(whole, rel=0.08)
     assert sm_cycles(traced.model, traced, 0) != whole

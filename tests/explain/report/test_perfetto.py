@@ -48,7 +48,7 @@ def test_every_issue_is_shown_once(name: str) -> None:
     found = shown(name)
     slices = [event for of_track in tracks(found.events, "issue").values() for event in of_track]
     assert found.issues == found.of == result.instructions == len(slices)
-    assert found.cycles == result.cycles
+    assert 0 < found.cycles <= result.cycles  # the last stores are still on their way
     by_place = Counter(int(event["args"]["address"], 16) // 16 for event in slices)
     assert dict(by_place) == {p: n for p, n in enumerate(result.row_reasons[:, 0].tolist()) if n}
     # One warp slot belongs to one sub-core, which issues at most once in a cycle.

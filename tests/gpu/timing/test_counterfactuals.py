@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cuasmrl.gpu.timing import Model, counterfactuals_of, load_parameters
+from cuasmrl.gpu.timing import L2, Model, counterfactuals_of, load_parameters
 from cuasmrl.gpu.timing.counterfactuals import MECHANISMS
 from cuasmrl.schedule import Schedule
 from tests.gpu.timing.programs import model_of, stream
@@ -54,9 +54,12 @@ def test_memory_of_real_kernels() -> None:
     found = free(traced("gemm_leaky_relu").model)
     for name in ("L2 as near as L1", "no waits for copies", "shared memory port unlimited"):
         assert found[name] < found["real"]
-    streaming = free(traced("vector_add").model)
-    assert streaming["L2 bandwidth unlimited"] < 0.9 * streaming["real"]
-    assert streaming["next block starts at once"] < streaming["real"]
+    kernel = traced("vector_add")
+    streaming = free(kernel.model)
+    assert streaming["DRAM bandwidth unlimited"] < 0.9 * streaming["real"]
+    warm = free(Model(kernel.original, kernel.trace, kernel.chip, l2=L2.WARM))
+    assert warm["L2 bandwidth unlimited"] < warm["real"]
+    assert warm["next block starts at once"] < 0.9 * warm["real"]
 
 
 def test_the_report_is_sorted_and_relative() -> None:

@@ -75,7 +75,7 @@ def test_an_excerpt_is_timed_like_a_kernel_with_fewer_turns() -> None:
     kernel = traced("gemm_leaky_relu")
     whole = kernel.model.simulate(kernel.original).cycles
     cycles = [
-        Model(kernel.original, excerpt(kernel.trace, iterations), kernel.chip)
+        Model(kernel.original, excerpt(kernel.trace, iterations), kernel.chip, l2=kernel.l2)
         .simulate(kernel.original)
         .cycles
         for iterations in (2, 4, 100)

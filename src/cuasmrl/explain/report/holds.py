@@ -12,11 +12,20 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cuasmrl.binary.sass import Instruction, Pipe, Space
+from cuasmrl.binary.sass import Instruction, Pipe
 from cuasmrl.gpu.timing import Reason
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.records import Note
+from cuasmrl.gpu.timing.records import Cause, Note
 from cuasmrl.schedule import Schedule
+
+_SCOREBOARDS = {
+    Cause.SHORT: Reason.SHORT_SCOREBOARD,
+    Cause.LATENCY: Reason.LONG_SCOREBOARD,
+    Cause.L2_SHARE: Reason.L2_SHARE,
+    Cause.DRAM: Reason.DRAM,
+}
+_COPIES = {Cause.L2_SHARE: Reason.L2_SHARE, Cause.DRAM: Reason.DRAM}
+"""Else they are waited for as copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,7 @@ def holds_of(log: Int, schedule: Schedule) -> list[Hold | None]:
     waits = [i.control.waits for i in code]
     warps: dict[tuple[int, int], _Warp] = defaultdict(_Warp)
     found: list[Hold | None] = []
-    for cycle, block, number, position, complete, freed in issues(log).tolist():
+    for cycle, block, number, position, complete, freed, cause in issues(log).tolist():
         warp = warps[block, number]
         cleared = [hold for board in waits[position] for hold in warp.boards.pop(board, ())]
         hold = None
@@ -57,7 +66,7 @@ def holds_of(log: Int, schedule: Schedule) -> list[Hold | None]:
                 # When a barrier opened is not in the log; nothing else explains the rest.
                 hold = Hold(Reason.BARRIER, warp.position, cycle)
         found.append(hold)
-        _issue(warp, code[position], position, cycle, complete, freed)
+        _issue(warp, code[position], position, cycle, complete, freed, cause)
     return found
 
 
@@ -91,15 +100,16 @@ def _candidates(
             yield warp.results[use.register]
 
 
-def _issue(warp: _Warp, i: Instruction, position: int, cycle: int, complete: int, freed: int) -> None:
+def _issue(
+    warp: _Warp, i: Instruction, position: int, cycle: int, complete: int, freed: int, cause: int
+) -> None:
     warp.position, warp.cycle = position, cycle
     if i.control.write_barrier is not None:
-        reason = Reason.LONG_SCOREBOARD if _is_far(i) else Reason.SHORT_SCOREBOARD
-        warp.boards[i.control.write_barrier].append(Hold(reason, position, complete))
+        warp.boards[i.control.write_barrier].append(Hold(_SCOREBOARDS[Cause(cause)], position, complete))
     if i.control.read_barrier is not None:
         warp.boards[i.control.read_barrier].append(Hold(Reason.SHORT_SCOREBOARD, position, freed))
     if i.opcode == "LDGDEPBAR":
-        warp.groups.append(Hold(Reason.COPY, position, complete))
+        warp.groups.append(Hold(_COPIES.get(Cause(cause), Reason.COPY), position, complete))
     is_product = i.declaration is not None and i.declaration.pipe is Pipe.TENSOR
     for written in i.defs:
         if is_product:
@@ -107,11 +117,3 @@ def _issue(warp: _Warp, i: Instruction, position: int, cycle: int, complete: int
         else:
             warp.results.pop(written.register, None)
 
-
-def _is_far(i: Instruction) -> bool:
-    """Does its result come from beyond shared memory?"""
-    declaration = i.declaration
-    if declaration is None:
-        return False
-    far = {declaration.reads, declaration.writes} & {Space.GLOBAL, Space.LOCAL, Space.GENERIC}
-    return bool(far) or i.opcode == "LDGDEPBAR"

@@ -90,7 +90,7 @@ def _issues(result: Result, model: Model) -> list[_Issue]:
         seats[coming] = seats[ending]
     return [
         _Issue(cycle, block, warp, position, complete, seats[block] * per_block + warp)
-        for cycle, block, warp, position, complete, _ in rows
+        for cycle, block, warp, position, complete, *_ in rows
     ]
 
 

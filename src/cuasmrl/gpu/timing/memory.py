@@ -161,7 +161,6 @@ def global_access(
         if not load:
             missing = 0
     extra = start - accepted
-    state[Sm.CAUSE] = Cause.LATENCY
     fresh = work[access + Access.FRESH]
     if missing or fresh:
         there = beyond_l1(machine, state, w, code[p + Row.RAW], load, missing, fresh, start, random)

@@ -159,7 +159,7 @@ def hold(code: Int, machine: Machine, state: Int, p: int, w: int, now: int) -> N
 
 
 @inlined
-def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: int) -> None:
+def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: int, cause: int) -> None:
     at = state[Sm.ISSUED] * Note.WIDTH
     state[Sm.ISSUED] += 1
     if at < state[Sm.LOG_SIZE]:
@@ -169,6 +169,7 @@ def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: i
         log[at + Note.POSITION] = p // Row.WIDTH
         log[at + Note.COMPLETE] = complete
         log[at + Note.FREED] = freed
+        log[at + Note.CAUSE] = cause
 
 
 @inlined
@@ -189,6 +190,7 @@ def issue(
         accepted = accept(machine, state, c, now, turns)
         state[c + Core.CONTROL_FREE] = max(state[c + Core.CONTROL_FREE], now + 1)
         freed = accepted + code[p + Row.WAR] - machine.accept_delay
+        state[Sm.CAUSE] = Cause.LATENCY
         complete = send(code, work, machine, layout, state, c, w, access, accepted)
     elif kind == Kind.TENSOR:
         complete = multiply(code, state, tally, p, c, w, now)
@@ -211,4 +213,4 @@ def issue(
     if code[p + Row.READ_BOARD] >= 0:
         raise_board(state, w, code[p + Row.READ_BOARD], freed, Cause.SHORT, now)
     hold(code, machine, state, p, w, now)
-    note(state, log, p, w, now, complete, freed)
+    note(state, log, p, w, now, complete, freed, cause)

@@ -332,7 +332,9 @@ class Note(IntEnum):
     """When its result is there; for fixed latencies the cycle of issue, as their latency is not modelled."""
     FREED = 5
     """When its sources may be overwritten."""
-    WIDTH = 6
+    CAUSE = 6
+    """What holds its result up, a `Cause`."""
+    WIDTH = 7
 
 
 class Reason(IntEnum):
