@@ -69,6 +69,24 @@ def test_a_dependent_pair_is_never_swapped() -> None:
     assert all(place < board.position[3] for place in board.reach(0))
 
 
+def test_a_swap_keeps_what_a_wait_counts_on_behind_whom_it_counts_for() -> None:
+    """Three cycles are too few for R1; the wait for R6 passes the rest, as long as LDG is not issued earlier."""
+    board = Board(listing("""
+        B------:R-:W0:-:S01  LDG.E R6, [R10]
+        B------:R-:W-:-:S01  FADD R1, R8, R9
+        B------:R-:W-:-:S01  FADD R3, R8, R9
+        B0-----:R-:W-:-:S01  FADD R2, R6, R9
+        B------:R-:W-:-:S01  STG.E [R12], R1
+        B------:R-:W-:-:S05  EXIT
+    """))  # fmt: skip
+    assert board.swap(0)
+    assert board.set_stall(0, 2)
+    # Back again LDG would be two cycles ahead of the FADD, where it was one.
+    assert not board.swap(0)
+    assert board.set_stall(0, 1)
+    assert board.swap(0)
+
+
 def test_an_unknown_latency_keeps_the_compilers_distance() -> None:
     board = Board(listing(CHAIN), table())
     before = board.time[3] - board.time[0]
