@@ -87,6 +87,55 @@ def test_a_swap_keeps_what_a_wait_counts_on_behind_whom_it_counts_for() -> None:
     assert board.swap(0)
 
 
+def seen_after(cycles: int) -> Distances:
+    """A table in which a scoreboard that a load has raised is seen so much later."""
+    return table(
+        (Hazard.RAW, "R", "FADD", "data", "FADD", "data", 4),
+        (Hazard.WAW, "R", "FADD", "data", "FADD", "data", 4),
+        (Hazard.WAR, "R", "FADD", "data", ANY, "", 1),
+        (Hazard.SPACING, "", "FADD", "", ANY, "", 1),
+        (Hazard.STALL, "", "FADD", "", ANY, "", 1),
+        (Hazard.SPACING, "", "LDG", "", ANY, "", 1),
+        (Hazard.STALL, "", "LDG", "", ANY, "", 1),
+        (Hazard.RELEASE, "", "LDG", "", ANY, "", cycles),
+    )
+
+
+@pytest.mark.parametrize(("cycles", "is_legal"), [(2, True), (24, False)])
+def test_a_new_wait_leaves_scoreboards_of_earlier_blocks_time_to_be_seen(cycles: int, is_legal: bool) -> None:
+    board = Board(listing("""
+        B------:R-:W0:-:S01  LDG.E R6, [R10]
+        .L_x_1:
+        B------:R-:W-:-:S04  FADD R1, R8, R9
+        B0-----:R-:W-:-:S01  FADD R2, R6, R9
+        B------:R-:W-:-:S04  FADD R3, R6, R9
+        B------:R-:W-:-:S05  @P0 BRA `(.L_x_1)
+        B------:R-:W-:-:S05  EXIT
+    """), seen_after(cycles))  # fmt: skip
+    assert board.swap_inheriting(2) is is_legal
+
+
+@pytest.mark.parametrize(("cycles", "is_legal"), [(2, True), (24, False)])
+@pytest.mark.parametrize("border", ["", ".L_x_1:"])
+def test_the_second_to_wait_is_not_the_first_if_that_is_too_soon(
+    border: str, cycles: int, is_legal: bool
+) -> None:
+    """That the second one waits so soon shows nothing, since the first has waited before."""
+    board = Board(listing(f"""
+        B------:R-:W0:-:S01  LDG.E R6, [R10]
+        {border or ".L_x_2:"}
+        B------:R-:W-:-:S04  FADD R1, R8, R9
+        B0-----:R-:W-:-:S01  FADD R2, R6, R9
+        B0-----:R-:W-:-:S04  FADD R3, R6, R9
+        B------:R-:W-:-:S01  FADD R4, R8, R9
+        B------:R-:W-:-:S05  @P0 BRA `({border[:-1] or ".L_x_3"})
+        .L_x_3:
+        B------:R-:W-:-:S05  EXIT
+    """), seen_after(cycles))  # fmt: skip
+    board.set_stall(1, 5)
+    assert board.swap(2) is is_legal
+
+
 def test_an_unknown_latency_keeps_the_compilers_distance() -> None:
     board = Board(listing(CHAIN), table())
     before = board.time[3] - board.time[0]

@@ -39,6 +39,8 @@ class Originals:
     """All that wait, in the order of the code."""
     pauses: Sequence[int]
     """All that may take longer than stall counts say, in the order of the code."""
+    longest_release: Sequence[int]
+    """Scoreboard → cycles after which it is seen, whoever of the kernel raised it."""
 
     @staticmethod
     def of(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> Originals:
@@ -62,6 +64,7 @@ class Originals:
             awaited=awaited,
             waiting=sorted(awaited),
             pauses=[i.index for i in code if is_pause(i, i.control.wait_mask)],
+            longest_release=_longest_release(code, table),
         )
 
     def distance(self, first: int, second: int) -> int:
@@ -82,6 +85,7 @@ def build_graph(
     _warp_edges(graph, order, originals)
     _sharing_edges(graph, order, originals)
     _board_edges(graph, order, control, originals)
+    _first_waits(graph, order, control, originals)
     exposed: Unexplained = {}
     consumers = originals.machine.unexplained_consumers
     if not is_original or not consumers.isdisjoint(order):
@@ -161,7 +165,11 @@ def _board_edges(
         for i in order:
             if board in awaited_boards(originals.code[i], control[i].wait_mask):
                 for s in setters:
-                    graph.add(s, i, _release_need(s, i, board, originals), Reason.SCOREBOARD)
+                    need = _release_need(s, i, board, originals)
+                    graph.add(s, i, need, Reason.SCOREBOARD)
+                    if waiters and need < _release(s, originals):
+                        # It may be so close only because another one has waited before.
+                        graph.add(waiters[0], i, 0, Reason.SCOREBOARD)
                 waiters.append(i)
             if board not in raised_boards(control[i]):
                 continue
@@ -177,11 +185,45 @@ def _board_edges(
 
 def _release_need(setter: int, waiter: int, board: int, originals: Originals) -> int:
     """As close as the compiler had the two, if it had this wait at all."""
-    release = originals.table.release(originals.code[setter])
-    needed = HORIZON if release is None else release
+    needed = _release(setter, originals)
     if board in awaited_boards(originals.code[waiter], originals.code[waiter].control.wait_mask):
         return min(originals.distance(setter, waiter), needed)
     return needed
+
+
+def _release(setter: int, originals: Originals) -> int:
+    release = originals.table.release(originals.code[setter])
+    return HORIZON if release is None else release
+
+
+def _longest_release(code: Sequence[Instruction], table: Distances) -> list[int]:
+    found = [0] * BARRIERS
+    for instruction in code:
+        for board in raised_boards(instruction.control):
+            release = table.release(instruction)
+            found[board] = max(found[board], HORIZON if release is None else release)
+    return found
+
+
+def _first_waits(
+    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
+) -> None:
+    """Who first waits for a scoreboard of an earlier block is as far behind that as whoever did so before.
+
+    So a new wait is not near the start of the block, and one that came second there still does.
+    """
+    first: dict[int, int] = {}
+    for i in sorted(order):
+        boards = awaited_boards(originals.code[i], originals.code[i].control.wait_mask)
+        for board in awaited_boards(originals.code[i], control[i].wait_mask):
+            # Every setter is at least one cycle away from the end of its own block.
+            seen = originals.longest_release[board] - 1
+            if board not in boards:
+                graph.heads[i] = max(graph.heads.get(i, 0), seen)
+            elif board not in first:
+                first[board] = i
+            elif originals.times[i] < seen:
+                graph.add(first[board], i, 0, Reason.SCOREBOARD)
 
 
 def _exposed_edges(
