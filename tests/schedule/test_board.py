@@ -87,6 +87,21 @@ def test_a_swap_keeps_what_a_wait_counts_on_behind_whom_it_counts_for() -> None:
     assert board.swap(0)
 
 
+@pytest.mark.parametrize(("boards", "is_legal"), [("R-:W-", True), ("R0:W0", False)])
+def test_what_raises_a_scoreboard_is_under_way_even_with_a_fixed_latency(boards: str, is_legal: bool) -> None:
+    """Eight cycles are enough for R16 to be read, but not known to be where a scoreboard announces that."""
+    # In a long block only the pair itself is in the way.
+    lines = [f"B------:R-:W-:Y:S15  FADD R{n}, R8, R9" for n in range(8)]
+    lines += [
+        f"B------:{boards}:-:S08  HMMA.16816.F32 R40, R16, R24, R40",
+        f"B------:{boards}:-:S08  HMMA.16816.F32 R36, R16, R14, R36",
+        f"B------:{boards}:-:S08  HMMA.16816.F32 R16, R16, R12, R20",
+        "B0-----:R-:W-:-:S05  EXIT",
+    ]
+    board = Board(listing("\n".join(lines), arch=89))
+    assert board.swap(8) is is_legal
+
+
 def seen_after(cycles: int) -> Distances:
     """A table in which a scoreboard that a load has raised is seen so much later."""
     return table(

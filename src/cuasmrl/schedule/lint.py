@@ -119,7 +119,8 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
                 met |= ledger.results.get(register, 0)
             for n in bits(met & machine.out):
                 starter = code[ledger.keys[n].index]
-                if not mutually_executed(starter, consumer):
+                # One of fixed latency that raises a scoreboard has its distance as well.
+                if not starter.is_variable or not mutually_executed(starter, consumer):
                     continue
                 for register in sorted(_whole_results(ledger.registers[n] & reads)):
                     sentence = f"{consumer} reads {name_of(register)} without waiting for {starter}"

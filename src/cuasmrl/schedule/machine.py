@@ -288,6 +288,9 @@ class Machine:
         found = self.out & (read | overwritten | read_over)
         if not found:
             return 0
+        if not instruction.is_variable:
+            # It overwrites when its time is up, whatever else is in its queue.
+            return found
         overwritten &= ~ledger.written_before(instruction)
         return found & (read | overwritten | (read_over & ~ledger.read_before(instruction)))
 
