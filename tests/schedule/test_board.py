@@ -70,7 +70,7 @@ def test_a_dependent_pair_is_never_swapped() -> None:
 
 
 def test_a_swap_keeps_what_a_wait_counts_on_behind_whom_it_counts_for() -> None:
-    """Three cycles are too few for R1; the wait for R6 passes the rest, as long as LDG is not issued earlier."""
+    """Three cycles are too few for R1; the wait for R6 passes the rest if LDG is not issued earlier."""
     board = Board(listing("""
         B------:R-:W0:-:S01  LDG.E R6, [R10]
         B------:R-:W-:-:S01  FADD R1, R8, R9

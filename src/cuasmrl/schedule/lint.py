@@ -101,12 +101,13 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
     """Results of loads and other variable-latency instructions touched without waiting for them.
 
     Silent wherever it might be wrong: behind a call the callee may have waited, a result may be covered by a
-    later one of its queue under another guard, and different guards may exclude each other.
+    later one of its queue, under another guard or where compilers seldom count on it (FRND), and different
+    guards may exclude each other.
     """
     if board.is_opaque:
         return
     code = listing.instructions
-    ledger = Ledger(code, follows_surely=False)
+    ledger = Ledger(code, is_lenient=True)
     entries = at_entry(_on_certain_paths(board.blocks, code), ledger)
     for block in board.blocks:
         machine = Machine(ledger, entries[block.number])
