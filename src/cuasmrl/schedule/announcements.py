@@ -95,8 +95,7 @@ def announcements(block: Block, traffic: Traffic, originals: Originals) -> Annou
     starts = np.concatenate([[0], np.cumsum([len(numbers) for numbers in needed])]).astype(np.int64)
     flat = np.array([number for numbers in needed for number in numbers], np.int64)
     boards = np.array(sorted(traffic.boards), np.int64)
-    # Every setter is at least one cycle away from the end of its own block.
-    entry = np.array(originals.longest_release, np.int64) - 1
+    entry = np.array(originals.releases[block.number], np.int64)
     return Announcements(traits, _signs(block, traffic, originals), flat, starts, boards, entry)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from cuasmrl.binary.sass import BARRIERS, Control, Distances, Instruction
 from cuasmrl.schedule.blocks import Block
@@ -18,6 +19,10 @@ from cuasmrl.schedule.scoreboards import awaited_boards, awaited_setters, raised
 from cuasmrl.schedule.shelters import Shelters, Unexplained, unexplained_in
 
 __all__ = ["Edge", "Graph", "Originals", "Reason", "build_graph", "build_loose_graph"]
+
+
+Releases: TypeAlias = tuple[int, ...]
+"""Scoreboard → cycles from the start of a block until it is seen, whoever before raised it."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,8 @@ class Originals:
     """All that wait, in the order of the code."""
     pauses: Sequence[int]
     """All that may take longer than stall counts say, in the order of the code."""
-    longest_release: Sequence[int]
-    """Scoreboard → cycles after which it is seen, whoever of the kernel raised it."""
+    releases: Sequence[Releases]
+    """By block: when scoreboards are seen that earlier blocks have raised."""
 
     @staticmethod
     def of(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> Originals:
@@ -64,7 +69,7 @@ class Originals:
             awaited=awaited,
             waiting=sorted(awaited),
             pauses=[i.index for i in code if is_pause(i, i.control.wait_mask)],
-            longest_release=_longest_release(code, table),
+            releases=_releases(blocks, code, table, flow),
         )
 
     def distance(self, first: int, second: int) -> int:
@@ -85,7 +90,7 @@ def build_graph(
     _warp_edges(graph, order, originals)
     _sharing_edges(graph, order, originals)
     _board_edges(graph, order, control, originals)
-    _first_waits(graph, order, control, originals)
+    _first_waits(graph, order, control, originals, originals.releases[block.number])
     exposed: Unexplained = {}
     consumers = originals.machine.unexplained_consumers
     if not is_original or not consumers.isdisjoint(order):
@@ -196,17 +201,38 @@ def _release(setter: int, originals: Originals) -> int:
     return HORIZON if release is None else release
 
 
-def _longest_release(code: Sequence[Instruction], table: Distances) -> list[int]:
-    found = [0] * BARRIERS
-    for instruction in code:
-        for board in raised_boards(instruction.control):
-            release = table.release(instruction)
-            found[board] = max(found[board], HORIZON if release is None else release)
-    return found
+def _releases(
+    blocks: Sequence[Block], code: Sequence[Instruction], table: Distances, flow: Flow
+) -> list[Releases]:
+    """Setters get no nearer to the end of their block than a release, and no block gets so short."""
+    entries: list[Releases] = [(0,) * BARRIERS] * len(flow)
+
+    def leave(node: int) -> Releases:
+        found, time = list(entries[node]), 0
+        for instruction in code[blocks[node].start : blocks[node].end] if node < len(blocks) else ():
+            for board in awaited_boards(instruction, instruction.control.wait_mask):
+                found[board] = 0
+            for board in raised_boards(instruction.control):
+                release = table.release(instruction)
+                found[board] = max(found[board], time + (HORIZON if release is None else release))
+            time += instruction.control.stall
+        return tuple(max(0, seen - time) for seen in found)
+
+    def enter(node: int, releases: Releases) -> bool:
+        before = entries[node]
+        entries[node] = tuple(map(max, before, releases))
+        return entries[node] != before
+
+    flow.forwards(leave, enter)
+    return entries[: len(blocks)]
 
 
 def _first_waits(
-    graph: Graph, order: Sequence[int], control: Mapping[int, Control], originals: Originals
+    graph: Graph,
+    order: Sequence[int],
+    control: Mapping[int, Control],
+    originals: Originals,
+    releases: Releases,
 ) -> None:
     """Who first waits for a scoreboard of an earlier block is as far behind that as whoever did so before.
 
@@ -216,8 +242,7 @@ def _first_waits(
     for i in sorted(order):
         boards = awaited_boards(originals.code[i], originals.code[i].control.wait_mask)
         for board in awaited_boards(originals.code[i], control[i].wait_mask):
-            # Every setter is at least one cycle away from the end of its own block.
-            seen = originals.longest_release[board] - 1
+            seen = releases[board]
             if board not in boards:
                 graph.heads[i] = max(graph.heads.get(i, 0), seen)
             elif board not in first:
