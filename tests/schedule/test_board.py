@@ -69,6 +69,88 @@ def test_a_dependent_pair_is_never_swapped() -> None:
     assert all(place < board.position[3] for place in board.reach(0))
 
 
+def test_a_swap_keeps_what_a_wait_counts_on_behind_whom_it_counts_for() -> None:
+    """Three cycles are too few for R1; the wait for R6 passes the rest if LDG is not issued earlier."""
+    board = Board(listing("""
+        B------:R-:W0:-:S01  LDG.E R6, [R10]
+        B------:R-:W-:-:S01  FADD R1, R8, R9
+        B------:R-:W-:-:S01  FADD R3, R8, R9
+        B0-----:R-:W-:-:S01  FADD R2, R6, R9
+        B------:R-:W-:-:S01  STG.E [R12], R1
+        B------:R-:W-:-:S05  EXIT
+    """))  # fmt: skip
+    assert board.swap(0)
+    assert board.set_stall(0, 2)
+    # Back again LDG would be two cycles ahead of the FADD, where it was one.
+    assert not board.swap(0)
+    assert board.set_stall(0, 1)
+    assert board.swap(0)
+
+
+@pytest.mark.parametrize(("boards", "is_legal"), [("R-:W-", True), ("R0:W0", False)])
+def test_what_raises_a_scoreboard_is_under_way_even_with_a_fixed_latency(boards: str, is_legal: bool) -> None:
+    """Eight cycles are enough for R16 to be read, but not known to be where a scoreboard announces that."""
+    # In a long block only the pair itself is in the way.
+    lines = [f"B------:R-:W-:Y:S15  FADD R{n}, R8, R9" for n in range(8)]
+    lines += [
+        f"B------:{boards}:-:S08  HMMA.16816.F32 R40, R16, R24, R40",
+        f"B------:{boards}:-:S08  HMMA.16816.F32 R36, R16, R14, R36",
+        f"B------:{boards}:-:S08  HMMA.16816.F32 R16, R16, R12, R20",
+        "B0-----:R-:W-:-:S05  EXIT",
+    ]
+    board = Board(listing("\n".join(lines), arch=89))
+    assert board.swap(8) is is_legal
+
+
+def seen_after(cycles: int) -> Distances:
+    """A table in which a scoreboard that a load has raised is seen so much later."""
+    return table(
+        (Hazard.RAW, "R", "FADD", "data", "FADD", "data", 4),
+        (Hazard.WAW, "R", "FADD", "data", "FADD", "data", 4),
+        (Hazard.WAR, "R", "FADD", "data", ANY, "", 1),
+        (Hazard.SPACING, "", "FADD", "", ANY, "", 1),
+        (Hazard.STALL, "", "FADD", "", ANY, "", 1),
+        (Hazard.SPACING, "", "LDG", "", ANY, "", 1),
+        (Hazard.STALL, "", "LDG", "", ANY, "", 1),
+        (Hazard.RELEASE, "", "LDG", "", ANY, "", cycles),
+    )
+
+
+@pytest.mark.parametrize(("cycles", "is_legal"), [(2, True), (24, False)])
+def test_a_new_wait_leaves_scoreboards_of_earlier_blocks_time_to_be_seen(cycles: int, is_legal: bool) -> None:
+    board = Board(listing("""
+        B------:R-:W0:-:S01  LDG.E R6, [R10]
+        .L_x_1:
+        B------:R-:W-:-:S04  FADD R1, R8, R9
+        B0-----:R-:W-:-:S01  FADD R2, R6, R9
+        B------:R-:W-:-:S04  FADD R3, R6, R9
+        B------:R-:W-:-:S05  @P0 BRA `(.L_x_1)
+        B------:R-:W-:-:S05  EXIT
+    """), seen_after(cycles))  # fmt: skip
+    assert board.swap_inheriting(2) is is_legal
+
+
+@pytest.mark.parametrize(("cycles", "is_legal"), [(2, True), (24, False)])
+@pytest.mark.parametrize("border", ["", ".L_x_1:"])
+def test_the_second_to_wait_is_not_the_first_if_that_is_too_soon(
+    border: str, cycles: int, is_legal: bool
+) -> None:
+    """That the second one waits so soon shows nothing, since the first has waited before."""
+    board = Board(listing(f"""
+        B------:R-:W0:-:S01  LDG.E R6, [R10]
+        {border or ".L_x_2:"}
+        B------:R-:W-:-:S04  FADD R1, R8, R9
+        B0-----:R-:W-:-:S01  FADD R2, R6, R9
+        B0-----:R-:W-:-:S04  FADD R3, R6, R9
+        B------:R-:W-:-:S01  FADD R4, R8, R9
+        B------:R-:W-:-:S05  @P0 BRA `({border[:-1] or ".L_x_3"})
+        .L_x_3:
+        B------:R-:W-:-:S05  EXIT
+    """), seen_after(cycles))  # fmt: skip
+    board.set_stall(1, 5)
+    assert board.swap(2) is is_legal
+
+
 def test_an_unknown_latency_keeps_the_compilers_distance() -> None:
     board = Board(listing(CHAIN), table())
     before = board.time[3] - board.time[0]

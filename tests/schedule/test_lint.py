@@ -70,6 +70,21 @@ def test_a_load_nobody_waits_for_is_named() -> None:
     assert "R4 without waiting for LDG.E" in finding.sentence
 
 
+@pytest.mark.parametrize(
+    ("behind", "is_named"), [("FRND.F64.FLOOR", False), ("MUFU.RCP64H", False), ("BREV", True)]
+)
+def test_a_result_that_a_later_one_may_announce_is_not_named(behind: str, is_named: bool) -> None:
+    """As ptxas leaves out the scoreboard of an I2F in front of a FRND, though seldom; of a BREV, never."""
+    code = listing(f"""
+        B------:R-:W-:-:S08  I2F.F64.U32 R46, R46
+        B------:R-:W1:-:S01  {behind} R8, R8
+        B-1----:R-:W-:Y:S08  DFMA R22, R8, -R24, R22
+        B------:R-:W-:-:S02  DMUL R26, R16, R46
+        B------:R-:W-:-:S05  EXIT
+    """, arch=100)  # fmt: skip
+    assert bool(of(Rule.UNPROTECTED_RESULT, code)) is is_named
+
+
 def test_a_wasted_stall_says_what_suffices() -> None:
     code = listing("""
     B------:R-:W-:Y:S15  FADD R1, R8, R9

@@ -1,7 +1,7 @@
 """What bounds the issue times inside a block, and the earliest times an order allows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,7 +38,9 @@ class Bounds:
         """Cycles of each block in the original."""
         self.pipe = [i.declaration.pipe if i.declaration else Pipe.BRANCH for i in originals.code]
         self._follower = self._followers()
-        self.limits = self._all_limits()
+        self._limits = self._all_limits()
+        self.limits = list(self._limits)
+        """By instruction, under the waits of the graph that was taken over last."""
         self.longest_spacing = max(limits.spacing for limits in self.limits)
         self.incoming: list[list[tuple[int, int]]] = [[] for _ in originals.code]
         self.outgoing: list[list[tuple[int, int]]] = [[] for _ in originals.code]
@@ -49,6 +51,9 @@ class Bounds:
         for i in range(block.start, block.end):
             self.incoming[i] = [(p, e.need) for p, e in graph.predecessors[i].items() if e.need > 1]
             self.outgoing[i] = [(c, e.need) for c, e in graph.successors[i].items() if e.need > 1]
+            head = graph.heads.get(i, 0)
+            own = self._limits[i]
+            self.limits[i] = own if head <= own.head else replace(own, head=head)
         for first, second, cycles in graph.leashes:
             self.incoming[second].append((first, -cycles))
             self.outgoing[first].append((second, -cycles))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from cuasmrl.binary.sass import BARRIERS, Control, Distances, Instruction
 from cuasmrl.schedule.blocks import Block
@@ -18,6 +19,10 @@ from cuasmrl.schedule.scoreboards import awaited_boards, awaited_setters, raised
 from cuasmrl.schedule.shelters import Shelters, Unexplained, unexplained_in
 
 __all__ = ["Edge", "Graph", "Originals", "Reason", "build_graph", "build_loose_graph"]
+
+
+Releases: TypeAlias = tuple[int, ...]
+"""Scoreboard → cycles from the start of a block until it is seen, whoever before raised it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Originals:
     """All that wait, in the order of the code."""
     pauses: Sequence[int]
     """All that may take longer than stall counts say, in the order of the code."""
+    releases: Sequence[Releases]
+    """By block: when scoreboards are seen that earlier blocks have raised."""
 
     @staticmethod
     def of(blocks: Sequence[Block], code: Sequence[Instruction], table: Distances) -> Originals:
@@ -62,6 +69,7 @@ class Originals:
             awaited=awaited,
             waiting=sorted(awaited),
             pauses=[i.index for i in code if is_pause(i, i.control.wait_mask)],
+            releases=_releases(blocks, code, table, flow),
         )
 
     def distance(self, first: int, second: int) -> int:
@@ -82,6 +90,7 @@ def build_graph(
     _warp_edges(graph, order, originals)
     _sharing_edges(graph, order, originals)
     _board_edges(graph, order, control, originals)
+    _first_waits(graph, order, control, originals, originals.releases[block.number])
     exposed: Unexplained = {}
     consumers = originals.machine.unexplained_consumers
     if not is_original or not consumers.isdisjoint(order):
@@ -161,7 +170,11 @@ def _board_edges(
         for i in order:
             if board in awaited_boards(originals.code[i], control[i].wait_mask):
                 for s in setters:
-                    graph.add(s, i, _release_need(s, i, board, originals), Reason.SCOREBOARD)
+                    need = _release_need(s, i, board, originals)
+                    graph.add(s, i, need, Reason.SCOREBOARD)
+                    if waiters and need < _release(s, originals):
+                        # It may be so close only because another one has waited before.
+                        graph.add(waiters[0], i, 0, Reason.SCOREBOARD)
                 waiters.append(i)
             if board not in raised_boards(control[i]):
                 continue
@@ -177,11 +190,65 @@ def _board_edges(
 
 def _release_need(setter: int, waiter: int, board: int, originals: Originals) -> int:
     """As close as the compiler had the two, if it had this wait at all."""
-    release = originals.table.release(originals.code[setter])
-    needed = HORIZON if release is None else release
+    needed = _release(setter, originals)
     if board in awaited_boards(originals.code[waiter], originals.code[waiter].control.wait_mask):
         return min(originals.distance(setter, waiter), needed)
     return needed
+
+
+def _release(setter: int, originals: Originals) -> int:
+    release = originals.table.release(originals.code[setter])
+    return HORIZON if release is None else release
+
+
+def _releases(
+    blocks: Sequence[Block], code: Sequence[Instruction], table: Distances, flow: Flow
+) -> list[Releases]:
+    """Setters get no nearer to the end of their block than a release, and no block gets so short."""
+    entries: list[Releases] = [(0,) * BARRIERS] * len(flow)
+
+    def leave(node: int) -> Releases:
+        found, time = list(entries[node]), 0
+        for instruction in code[blocks[node].start : blocks[node].end] if node < len(blocks) else ():
+            for board in awaited_boards(instruction, instruction.control.wait_mask):
+                found[board] = 0
+            for board in raised_boards(instruction.control):
+                release = table.release(instruction)
+                found[board] = max(found[board], time + (HORIZON if release is None else release))
+            time += instruction.control.stall
+        return tuple(max(0, seen - time) for seen in found)
+
+    def enter(node: int, releases: Releases) -> bool:
+        before = entries[node]
+        entries[node] = tuple(map(max, before, releases))
+        return entries[node] != before
+
+    flow.forwards(leave, enter)
+    return entries[: len(blocks)]
+
+
+def _first_waits(
+    graph: Graph,
+    order: Sequence[int],
+    control: Mapping[int, Control],
+    originals: Originals,
+    releases: Releases,
+) -> None:
+    """Who first waits for a scoreboard of an earlier block is as far behind that as whoever did so before.
+
+    So a new wait is not near the start of the block, and one that came second there still does.
+    """
+    first: dict[int, int] = {}
+    for i in sorted(order):
+        boards = awaited_boards(originals.code[i], originals.code[i].control.wait_mask)
+        for board in awaited_boards(originals.code[i], control[i].wait_mask):
+            seen = releases[board]
+            if board not in boards:
+                graph.heads[i] = max(graph.heads.get(i, 0), seen)
+            elif board not in first:
+                first[board] = i
+            elif originals.times[i] < seen:
+                graph.add(first[board], i, 0, Reason.SCOREBOARD)
 
 
 def _exposed_edges(

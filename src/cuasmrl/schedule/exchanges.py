@@ -93,6 +93,8 @@ class Exchanges:
         a, b = board.order[p], board.order[p + 1]
         if self.slack_in[b] < board.stall[a] or self.slack_out[a] < board.stall[b]:
             return False
+        if not self._on_leash(a, b):
+            return False
         start = board.time[a]
         same = board.bounds.pipe[a] == board.bounds.pipe[b]
         if same and board.stall[b] < board.bounds.limits[b].spacing:
@@ -103,6 +105,11 @@ class Exchanges:
         later = start + board.stall[b]
         after = self._neighbour(p + 2, 1, board.bounds.pipe[a], later)
         return after is None or board.time[after] - later >= board.bounds.limits[a].spacing
+
+    def _on_leash(self, a: int, b: int) -> bool:
+        """Slacks are about one of the two moving, but both do: b ends up ahead of a by its own stall."""
+        stall = self.board.stall[b]
+        return all(first != a or -stall >= cycles for first, cycles in self.board.bounds.incoming[b])
 
     def _neighbour(self, position: int, step: int, pipe: str, time: int) -> int | None:
         """The nearest instruction of a pipe in the block, looking no farther than a spacing can matter."""

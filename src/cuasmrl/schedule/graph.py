@@ -53,6 +53,8 @@ class Graph:
     0 where bits cannot replace the shelter (a DEPBAR). Only for those tied by nothing else."""
     leashes: list[tuple[int, int, int]] = field(default_factory=list)
     """(first, second, cycles): the second issues no earlier than so many cycles before the first."""
+    heads: dict[int, int] = field(default_factory=dict)
+    """Instruction → cycles behind the start of the block, for a wait that it did not have in the original."""
     relied: set[int] = field(default_factory=set)
     """Instructions whose waits pass time that others count on."""
     before: dict[int, int] = field(default_factory=dict)

@@ -101,12 +101,13 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
     """Results of loads and other variable-latency instructions touched without waiting for them.
 
     Silent wherever it might be wrong: behind a call the callee may have waited, a result may be covered by a
-    later one of its queue under another guard, and different guards may exclude each other.
+    later one of its queue, under another guard or where compilers seldom count on it (FRND), and different
+    guards may exclude each other.
     """
     if board.is_opaque:
         return
     code = listing.instructions
-    ledger = Ledger(code, follows_surely=False)
+    ledger = Ledger(code, is_lenient=True)
     entries = at_entry(_on_certain_paths(board.blocks, code), ledger)
     for block in board.blocks:
         machine = Machine(ledger, entries[block.number])
@@ -119,7 +120,8 @@ def _unprotected_results(listing: Listing, board: Board) -> Iterator[Finding]:
                 met |= ledger.results.get(register, 0)
             for n in bits(met & machine.out):
                 starter = code[ledger.keys[n].index]
-                if not mutually_executed(starter, consumer):
+                # One of fixed latency that raises a scoreboard has its distance as well.
+                if not starter.is_variable or not mutually_executed(starter, consumer):
                     continue
                 for register in sorted(_whole_results(ledger.registers[n] & reads)):
                     sentence = f"{consumer} reads {name_of(register)} without waiting for {starter}"

@@ -59,10 +59,11 @@ class State:
 class Ledger:
     """All operations of a kernel, and the sets of them that rules speak of."""
 
-    def __init__(self, code: Sequence[Instruction], follows_surely: bool = True) -> None:
+    def __init__(self, code: Sequence[Instruction], is_lenient: bool = False) -> None:
         self.code = code
-        self.follows_surely = follows_surely
-        """Does a result count as behind an earlier one only if its instruction is sure to be executed?"""
+        self.is_lenient = is_lenient
+        """Does a result count as behind an earlier one even if its instruction may not be executed, and where
+        compilers seldom count on that? So it does for an alarm, never for a proof."""
         self.keys: list[Outstanding] = []
         self.starts: list[int] = []
         """Instruction → the first of its operations; one more at the end."""
@@ -114,7 +115,7 @@ class Ledger:
             for name in reading_classes(instruction):
                 self._in_class[name] |= bit
         elif not key.orders:
-            for name in result_classes(instruction):
+            for name in result_classes(instruction, self.is_lenient):
                 self._in_class[name] |= bit
         self._under_guard[instruction.guard] |= bit
 
@@ -131,12 +132,13 @@ class Ledger:
 
     def written_before(self, instruction: Instruction) -> int:
         """Results that come back before that of the instruction, if it is executed (`returns_in_order`)."""
-        return sum(self._in_class.get(name, 0) for name in result_classes(instruction))
+        classes = result_classes(instruction, self.is_lenient)
+        return sum(self._in_class.get(name, 0) for name in classes)
 
     def surely_written_before(self, instruction: Instruction) -> int:
         """The same if it may not be executed: skipped, it is not in the queue behind any other."""
         found = self.written_before(instruction)
-        if not found or not self.follows_surely or not instruction.is_conditional:
+        if not found or self.is_lenient or not instruction.is_conditional:
             return found
         # Those under the same guard, unless somebody changes it, or leaves, on the way.
         first = self.starts[self._unchanged_since[instruction.index] + 1]
@@ -160,12 +162,13 @@ class Ledger:
         return own_boards(instruction, key.is_read)
 
 
-def result_classes(instruction: Instruction) -> list[str]:
+def result_classes(instruction: Instruction, is_lenient: bool = False) -> list[str]:
     """What keeps its result in order with others, one queue at most."""
-    opcode = instruction.declaration
-    if opcode is None or not opcode.returns_in_order(instruction.arch):
+    opcode, arch = instruction.declaration, instruction.arch
+    if opcode is None:
         return []
-    return [f"result {opcode.queue}"]
+    in_order = opcode.may_return_in_order(arch) if is_lenient else opcode.returns_in_order(arch)
+    return [f"result {opcode.queue}"] if in_order else []
 
 
 def reading_classes(instruction: Instruction) -> list[str]:
@@ -288,6 +291,9 @@ class Machine:
         found = self.out & (read | overwritten | read_over)
         if not found:
             return 0
+        if not instruction.is_variable:
+            # It overwrites when its time is up, whatever else is in its queue.
+            return found
         overwritten &= ~ledger.written_before(instruction)
         return found & (read | overwritten | (read_over & ~ledger.read_before(instruction)))
 

@@ -56,6 +56,7 @@ def traffic_of(block: Block, originals: Originals) -> Traffic | None:
     frozen = {i.index for i in code if i.order in STRICT or set(i.control.sets) & counted}
     frozen |= survey.kept | {operation.key.index for operation in survey.operations if operation.key.orders}
     frozen |= {s for w in strict for s in originals.awaited.get(w, ())}
+    frozen |= {i.index for i in code if i.control.sets and not i.is_variable}
     frozen |= {
         i.index for i in code if i.is_variable and i.declaration and i.declaration.pipe not in _ANNOUNCING
     }

@@ -73,7 +73,8 @@ class Reassignment:
             return None
         slots = Slots(block, traffic, originals)
         positions = range(block.start, block.end)
-        if slots.assign(positions, [*(originals.times[i] for i in positions), 0]) is None:
+        times = [*(originals.times[i] for i in positions), bounds.length[block.number]]
+        if slots.assign(positions, times) is None:
             return None
         return Reassignment(block, kept, traffic.graph, slots, bounds)
 

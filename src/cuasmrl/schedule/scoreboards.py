@@ -29,14 +29,16 @@ def registers_of(instruction: Instruction, outstanding: Outstanding) -> frozense
     if outstanding.orders:
         return frozenset()
     if outstanding.is_read:
-        return frozenset(a.register for a in instruction.uses if is_read_late(instruction, a.register))
+        return frozenset(a.register for a in instruction.uses if _may_wait_to_read(instruction, a.register))
     return frozenset(a.register for a in instruction.defs)
 
 
 def is_read_late(instruction: Instruction, register: int) -> bool:
     """May the instruction still have to read this source when the next ones issue?"""
-    if not instruction.is_variable:
-        return False
+    return instruction.is_variable and _may_wait_to_read(instruction, register)
+
+
+def _may_wait_to_read(instruction: Instruction, register: int) -> bool:
     file, opcode = file_of(register), instruction.declaration
     beside = opcode is None or opcode.pipe is Pipe.ASYNC
     return file is File.R or (file is File.UR and beside)
@@ -66,11 +68,15 @@ def raised_boards(control: Control) -> list[int]:
 
 
 def begun(instruction: Instruction) -> list[Outstanding]:
-    """What an instruction starts and others may have to wait for: its result, the reading of sources."""
+    """What an instruction starts and others may have to wait for: its result, the reading of sources.
+
+    One of fixed latency does so as well if it raises a scoreboard: HMMA in some sm_89 code of nvcc 11.8.
+    """
+    is_announced = instruction.is_variable or bool(instruction.control.sets)
     found = []
     for is_read in (False, True):
         key = Outstanding(instruction.index, is_read)
-        if instruction.is_variable and registers_of(instruction, key):
+        if is_announced and registers_of(instruction, key):
             found.append(key)
         elif own_board(instruction, is_read) is not None:
             found.append(replace(key, orders=True))
@@ -125,7 +131,12 @@ def awaited_setters(blocks: Sequence[Block], code: Sequence[Instruction]) -> dic
 
 
 def in_order(earlier: Instruction, later: Instruction, is_read: bool, reads_result: bool) -> bool:
-    """Does the queue itself keep these two apart? A read of a result is never covered."""
+    """Does the queue itself keep these two apart? A read of a result is never covered.
+
+    Nor is an overwrite of fixed latency, which comes when its time is up.
+    """
+    if not later.is_variable:
+        return False
     if is_read:
         return reads_in_order(earlier, later)
     return not reads_result and returns_in_order(earlier, later)

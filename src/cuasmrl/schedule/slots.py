@@ -8,69 +8,18 @@ then: of all scoreboards an operation takes the one where that costs least, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cuasmrl.binary.sass import BARRIERS, Pipe
+from cuasmrl.binary.sass import BARRIERS
 from cuasmrl.compiled import compiled
+from cuasmrl.schedule.announcements import Sign, Trait, announcements
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.dependences import Originals
 from cuasmrl.schedule.operations import Traffic
 from cuasmrl.schedule.retiming import Int
-
-
-class Trait(IntEnum):
-    """What is to be known of an instruction, a row each."""
-
-    WRITE = 0
-    """The compiler's scoreboard for its result, -1 for none."""
-    READ = 1
-    """The same for its sources."""
-    IS_FROZEN = 2
-    """It keeps both."""
-    RESULT = 3
-    """Number of the operation that writes its result, or -1."""
-    SOURCES = 4
-    """Number of the operation that reads its sources, or -1."""
-    WAITS = 5
-    """Wait bits that stay."""
-    RELEASE = 6
-    """Cycles until what it raises is seen."""
-    WIDTH = 7
-
-
-class Sign(IntEnum):
-    """What is to be known of an operation, a row each."""
-
-    STARTER = 0
-    """The instruction, or -1 if it is under way when the block begins."""
-    BOARD = 1
-    """The scoreboard that it has in any case, or -1."""
-    IS_RESULT = 2
-    QUEUE = 3
-    """Number of its queue, 0 for none."""
-    IS_MEMORY = 4
-    IS_CONDITIONAL = 5
-    IS_LEFT = 6
-    """It may be under way when the block ends."""
-    RETURNS_IN_ORDER = 7
-    """Results of its queue are written in the order of issue."""
-    WIDTH = 8
-
-
-class Announcements(NamedTuple):
-    """A block for compiled code; its instructions are counted from 0."""
-
-    traits: Int
-    signs: Int
-    needed: Int
-    """Operations that an instruction has to find over, lists laid end to end."""
-    needed_starts: Int
-    boards: Int
-    """Those that may be reassigned."""
 
 
 class Play(NamedTuple):
@@ -118,7 +67,7 @@ class Slots:
 
     def __init__(self, block: Block, traffic: Traffic, originals: Originals) -> None:
         self.block = block
-        self._announcements = _announcements(block, traffic, originals)
+        self._announcements = announcements(block, traffic, originals)
 
     def assign(self, window: Sequence[int], times: Sequence[int]) -> Int | None:
         """Three rows for the block's instructions: write barriers, read barriers (-1 for none), and waits.
@@ -131,51 +80,10 @@ class Slots:
         return found if fits else None
 
 
-def _announcements(block: Block, traffic: Traffic, originals: Originals) -> Announcements:
-    code = originals.code[block.start : block.end]
-    traits = np.full((len(block), Trait.WIDTH), -1, np.int64)
-    for row, i in zip(traits, code, strict=True):
-        control = i.control
-        row[Trait.WRITE] = -1 if control.write_barrier is None else control.write_barrier
-        row[Trait.READ] = -1 if control.read_barrier is None else control.read_barrier
-        row[Trait.IS_FROZEN] = i.index in traffic.frozen
-        row[Trait.WAITS] = traffic.kept_waits.get(i.index, 0)
-        row[Trait.RELEASE] = originals.table.release(i) or 0
-    needed: list[list[int]] = [[] for _ in range(len(block))]
-    for number, operation in enumerate(traffic.operations):
-        if not operation.is_earlier:
-            column = Trait.SOURCES if operation.key.is_read else Trait.RESULT
-            traits[operation.key.index - block.start, column] = number
-        for c in operation.waiters:
-            needed[c - block.start].append(number)
-    starts = np.concatenate([[0], np.cumsum([len(numbers) for numbers in needed])]).astype(np.int64)
-    flat = np.array([number for numbers in needed for number in numbers], np.int64)
-    boards = np.array(sorted(traffic.boards), np.int64)
-    return Announcements(traits, _signs(block, traffic, originals), flat, starts, boards)
-
-
-def _signs(block: Block, traffic: Traffic, originals: Originals) -> Int:
-    queues: dict[str, int] = {"": 0}
-    signs = np.full((len(traffic.operations), Sign.WIDTH), -1, np.int64)
-    for row, operation in zip(signs, traffic.operations, strict=True):
-        starter = originals.code[operation.key.index]
-        declaration = starter.declaration
-        queue = "" if declaration is None else declaration.queue
-        keeps = operation.is_earlier or starter.index in traffic.frozen
-        row[Sign.STARTER] = -1 if operation.is_earlier else starter.index - block.start
-        row[Sign.BOARD] = operation.board if keeps and operation.board is not None else -1
-        row[Sign.IS_RESULT] = not operation.key.is_read
-        row[Sign.QUEUE] = queues.setdefault(queue, len(queues))
-        row[Sign.IS_MEMORY] = declaration is not None and declaration.pipe is Pipe.MEMORY
-        row[Sign.IS_CONDITIONAL] = starter.is_conditional
-        row[Sign.IS_LEFT] = operation.is_left
-        row[Sign.RETURNS_IN_ORDER] = declaration is not None and declaration.returns_in_order(starter.arch)
-    return signs
-
-
 @compiled
 def _assign(
-    order: Int, times: Int, found: Int, traits: Int, signs: Int, needed: Int, needed_starts: Int, boards: Int
+    order: Int, times: Int, found: Int, traits: Int, signs: Int, needed: Int, needed_starts: Int, boards: Int,
+    entry: Int,
 ) -> bool:  # fmt: skip
     n, operations = len(order), len(signs)
     ends = np.full(operations, _NEVER, np.int64)
@@ -200,6 +108,8 @@ def _assign(
         if signs[o, Sign.STARTER] < 0:
             _begin(o, play)
     seen_at = np.zeros(BARRIERS, np.int64)
+    seen_behind = np.zeros(BARRIERS, np.int64)
+    waited = 0
     raised = np.zeros(BARRIERS, np.int64)
     for p in range(n):
         i, time = order[p], times[p]
@@ -212,9 +122,10 @@ def _assign(
                 waits |= 1 << k
         for k in range(BARRIERS):
             if waits >> k & 1:
-                if time < seen_at[k]:
+                if not _sees(k, time, waited | traits[i, Trait.FIRST], seen_at, entry):
                     return False
-                raised[k] = 0
+                waited |= 1 << k
+                raised[k] = seen_behind[k] = 0
                 _end(k, play, signs)
         write, read = _start(i, time, play, traits, signs, boards)
         found[0, i], found[1, i], found[2, i] = write, read, waits
@@ -224,8 +135,22 @@ def _assign(
                 if raised[k] > _CROWD:
                     return False
                 seen_at[k] = max(seen_at[k], time + traits[i, Trait.RELEASE])
+                # Frozen ones keep their distance from the end of the block.
+                seen_behind[k] = 0 if traits[i, Trait.IS_FROZEN] else seen_at[k]
+    # Somebody in the next block might wait for it too soon.
+    if np.any(seen_behind > times[n]):
+        return False
     # Nobody outside knows of the others.
     return not np.any((is_under_way == 1) & (signs[:, Sign.IS_LEFT] == 0))
+
+
+@compiled
+def _sees(k: int, time: int, settled: int, seen_at: Int, entry: Int) -> bool:
+    """Does a wait come late enough for all that raised the scoreboard, here and in earlier blocks?
+
+    For the latter it does behind another wait, and where it was the first one in the original.
+    """
+    return bool(time >= seen_at[k] and (settled >> k & 1 or time >= entry[k]))
 
 
 @compiled

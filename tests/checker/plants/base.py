@@ -112,3 +112,8 @@ def edit(
     return Plant(
         subject.build(controls={i: control}), frozenset((rule,)), named, f"{what}: {subject.code[i]}"
     )
+
+
+def is_too_close(refusal: Refusal) -> bool:
+    """Does it name cycles that are missing?"""
+    return refusal.found is not None and refusal.needed is not None and refusal.found < refusal.needed

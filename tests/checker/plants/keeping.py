@@ -1,6 +1,6 @@
 """What a schedule has lost of an original: distances, waits and stalls, looked up without the checker."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from cuasmrl.binary.sass import Instruction, Order
 from cuasmrl.schedule import Schedule
@@ -40,14 +40,31 @@ def _lost_order(subject: Subject, schedule: Schedule) -> Iterator[str]:
         (atomics, _touches_memory),
         (reservations, lambda _: True),
     ):
+        was_awaited = _awaited_as_compiled(subject, operations)
         for found in operations(subject):
             boards = _boards(subject, schedule, found)
             for i in subject.code[found.waiter :]:
                 if subject.block[i.index] != subject.block[found.starter]:
                     break
                 behind = _is_behind_a_wait(subject, schedule, found.starter, boards, i.index)
-                if is_ordered(i) and not behind:
+                if is_ordered(i) and not behind and was_awaited(found.starter, i.index):
                     yield f"{i} may be issued before {subject.code[found.starter]} is over"
+
+
+def _awaited_as_compiled(
+    subject: Subject, operations: Callable[[Subject], Iterator[Awaited]]
+) -> Callable[[int, int], bool]:
+    """Did an instruction stand behind the wait as compiled? A legal move may have put it there since."""
+    if subject.origin is None:
+        return lambda _, __: True
+    compiled, indices = subject.origin
+    waiters = {found.starter: found.waiter for found in reversed(list(operations(compiled)))}
+
+    def was_awaited(starter: int, i: int) -> bool:
+        waiter = waiters.get(indices[starter])
+        return waiter is not None and indices[i] >= waiter
+
+    return was_awaited
 
 
 def _touches_memory(i: Instruction) -> bool:

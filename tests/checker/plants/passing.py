@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cuasmrl.binary.sass import MAX_STALL, Order, name_of
 from cuasmrl.checker import Refusal, Rule
-from tests.checker.plants.base import Named, Plant, Site, kind, waiting, without
+from tests.checker.plants.base import Named, Plant, Site, is_too_close, kind, waiting, without
 from tests.checker.plants.ordering import may_pass
 from tests.checker.plants.scoreboards import last_raised, queue_of
 from tests.checker.squeezing import with_stall
@@ -121,5 +121,15 @@ def _issue_sooner(subject: Subject, found: Passed, stall: int, _: random.Random)
     p, s = found.producer, found.setter
     longer = replace(with_stall(subject, s - 1, stall), reuse=0)
     broken = subject.build(subject.moved(s, p), {s - 1: longer})
+    meant = _around(subject, subject.code[s].control.sets)
+
+    def named(refusal: Refusal) -> bool:
+        """The pair that relies on the wait, or another one around whoever waits for what is issued sooner."""
+        first, last = refusal.producer, refusal.consumer
+        if first is None or last is None:
+            return False
+        is_around = subject.block[first] == subject.block[p] and first <= found.waiter and p <= last
+        return meant(refusal) or (is_around and is_too_close(refusal))
+
     story = f"{subject.code[s]} issued before {subject.code[p]}"
-    return Plant(broken, _DISTANCE, _around(subject, subject.code[s].control.sets), story)
+    return Plant(broken, _DISTANCE, named, story)

@@ -6,7 +6,7 @@ from functools import partial
 
 from cuasmrl.binary.sass import MAX_STALL, Pipe
 from cuasmrl.checker import Refusal, Rule
-from tests.checker.plants.base import Plant, Site, kind
+from tests.checker.plants.base import Plant, Site, is_too_close, kind
 from tests.checker.plants.paths import ways
 from tests.checker.squeezing import squeezed, with_stall
 from tests.checker.subjects import Subject
@@ -96,8 +96,9 @@ def _follow(subject: Subject, a: int, b: int, known: int, _: random.Random) -> P
         if p is None or c is None:
             return False
         if refusal.rule is Rule.DISTANCE:
-            # Seen from another block, a wait in this one may end sooner.
-            return subject.block[p] != subject.block[c] or c <= p
+            # Seen from another block, or by a pair that stands around the two, a wait may end sooner.
+            around = p <= b <= c and is_too_close(refusal)
+            return around or subject.block[p] != subject.block[c] or c <= p
         return a <= p < c <= b and _pipe(subject, p) is _pipe(subject, c)
 
     story = f"{subject.code[b]} only {known - 1} cycles behind {subject.code[a]}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cuasmrl.binary.sass.opcodes import Opcode, Order, Pipe, Shape, Widths
 from cuasmrl.binary.sass.operands import Kind, Operand, Register
 from cuasmrl.binary.sass.registers import BARRIER_REGISTERS, PREDICATES, File, file_of, resource
-from cuasmrl.binary.sass.widths import UnknownFormError, widths_of
+from cuasmrl.binary.sass.widths import UnknownFormError, is_in_two_groups, widths_of
 
 DATA, GUARD, ADDRESS, DESCRIPTOR = "data", "guard", "address", "descriptor"
 ACCUMULATOR, ADDEND, LOW, HIGH = "accumulator", "addend", "low", "high"
@@ -118,7 +118,7 @@ def destination_count(opcode: Opcode, modifiers: tuple[str, ...], operands: tupl
     while count < len(operands) and operands[count].is_predicate:
         count += 1
     if count < len(operands) and operands[count].kind is Kind.REGISTER:
-        count += 2 if "ENL2" in modifiers else 1
+        count += 2 if is_in_two_groups(modifiers) else 1
         while count < len(operands) and _is_plain_predicate(operands[count]):
             count += 1
     return count

@@ -134,6 +134,7 @@ class Distances:
         """What relatives of a row may be given: the most careful of those with many witnesses."""
         hazard, file = row.hazard, row.file
         groups: list[_Key]
+        by: _Key
         if hazard in (Hazard.RAW, Hazard.WAW):
             consumer = _class(row.consumer)
             groups = [

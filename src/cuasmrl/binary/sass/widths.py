@@ -100,10 +100,17 @@ def _convert(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinati
     return [2 if (result if i < destinations else source) else 1 for i in range(len(operands))]
 
 
+_L2_HINTS = frozenset(("ENL2", "EFL2", "ELL2"))
+
+
+def is_in_two_groups(modifiers: Modifiers) -> bool:
+    """Eight registers are printed as two groups of four; accesses of 256 bits all carry such a hint."""
+    return "256" in modifiers and not _L2_HINTS.isdisjoint(modifiers)
+
+
 def _memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:
     width = _words(modifiers)
-    if width == 8 and "ENL2" in modifiers:
-        # Eight registers are printed as two groups of four.
+    if is_in_two_groups(modifiers):
         width = 4
     elif width not in (1, 2, 4):
         raise UnknownFormError(f"{opcode.name} is not known to move {32 * width} bits")
@@ -205,6 +212,9 @@ def _tensor_copy(opcode: Opcode, modifiers: Modifiers, operands: Operands, desti
     """The first address holds pointers and coordinates, the second that of the tensor map."""
     dimensions = next((int(m[0]) for m in modifiers if re.fullmatch(r"[1-5]D", m)), 0)
     pointers = {"UTMALDG": 2, "UTMASTG": 1, "UTMAREDG": 1, "UTMAPF": 0, "UTMACCTL": 2, "UTMACMDFLUSH": 0}
+    if not {"GATHER4", "SCATTER4"}.isdisjoint(modifiers):
+        # A column and four rows.
+        dimensions = 5
     first = pointers[opcode.name] + dimensions
     return [first if i == 0 else 2 if o.kind is Kind.ADDRESS else 1 for i, o in enumerate(operands)]
 
