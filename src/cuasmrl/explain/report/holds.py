@@ -116,4 +116,3 @@ def _issue(
             warp.results[written.register] = Hold(Reason.TENSOR_RESULT, position, complete)
         else:
             warp.results.pop(written.register, None)
-
