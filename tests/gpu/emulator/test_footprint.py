@@ -1,7 +1,9 @@
 """What a launch touches: by capture and recapture, and beside what the arguments say."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.emulator import Emulator, Footprint, Trace
 from cuasmrl.gpu.emulator.footprint import distinct, first_touches, readers, sampled_blocks, writers
 from cuasmrl.gpu.launches.launch import Launch
-from cuasmrl.gpu.timing.share import trace_share, with_whole_footprint
+from cuasmrl.gpu.timing.share import sample_size, trace_share, with_whole_footprint
 
 
 def emulator_of(name: str, sizes: dict[str, int] | None = None, config: int = 0) -> tuple[Emulator, Launch]:
@@ -56,6 +58,14 @@ def test_samples_are_drawn_once_and_for_all() -> None:
     assert len(wave) == len(grid) == 24
     assert max(wave) - min(wave) < 864
     assert sampled_blocks(10, 864, 24) == (list(range(10)), list(range(10)))
+
+
+def test_blocks_that_take_long_are_sampled_less() -> None:
+    emulator, launch = emulator_of("vector_add")
+    trace = emulator.trace(launch, blocks=[0, 1])
+    assert sample_size(trace) == 24
+    many = np.repeat(trace.access_warp, 50_000)
+    assert sample_size(replace(trace, access_warp=many)) == 3
 
 
 def test_a_stream_touches_every_byte_once() -> None:

@@ -10,8 +10,10 @@ from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing.model import occupancy
 
 _WAVES = 2
-_SAMPLED = 24
+_MOST_SAMPLED, _FEWEST_SAMPLED = 24, 3
 """Blocks of a wave, and of the grid, from which their footprint is estimated."""
+_SAMPLED_ACCESSES = 500_000
+"""As many as that of both together, if that leaves enough blocks: an access takes 300 bytes while it is traced."""
 
 
 def traced_blocks(launch: Launch, emulator: Emulator) -> list[int]:
@@ -43,10 +45,16 @@ def trace_share(launch: Launch, emulator: Emulator) -> Trace:
 def with_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Trace:
     """The trace with what the whole launch touches, estimated from a sample of its blocks."""
     wave = emulator.chip.sm_count * resident_blocks(launch, emulator)
-    in_wave, in_grid = sampled_blocks(launch.blocks, wave, _SAMPLED)
+    in_wave, in_grid = sampled_blocks(launch.blocks, wave, sample_size(trace))
     sample = emulator.trace(launch, blocks=sorted({*in_wave, *in_grid}))
     footprint = footprint_of(sample, emulator.listing, in_wave, in_grid, wave)
     return replace(trace, header=replace(trace.header, footprint=footprint))
+
+
+def sample_size(trace: Trace) -> int:
+    """How many blocks to sample, by what the traced ones have to do."""
+    of_a_block = max(1, len(trace.access_warp) // len(trace.blocks))
+    return min(_MOST_SAMPLED, max(_FEWEST_SAMPLED, _SAMPLED_ACCESSES // of_a_block))
 
 
 def with_whole_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Trace:
