@@ -13,7 +13,7 @@ _WAVES = 2
 _MOST_SAMPLED, _FEWEST_SAMPLED = 24, 3
 """Blocks of a wave, and of the grid, from which their footprint is estimated."""
 _SAMPLED_ACCESSES = 500_000
-"""As many as that of both together, if that leaves enough blocks: an access takes 300 bytes while it is traced."""
+"""Of each of the two, if that leaves enough blocks: an access takes 300 bytes while it is traced."""
 
 
 def traced_blocks(launch: Launch, emulator: Emulator) -> list[int]:
