@@ -252,7 +252,7 @@ def test_lanes_that_take_over_have_their_own_registers() -> None:
 
     def briefs_along(*places: int) -> list[tuple[Hazard, int, int, str, int]]:
         """One issue every 5 cycles; the load takes 24."""
-        rows = [(5 * k, 0, 0, p, 5 * k + (24 if p == 1 else 0), 5 * k) for k, p in enumerate(places)]
+        rows = [(5 * k, 0, 0, p, 5 * k + (24 if p == 1 else 0), 5 * k, 0) for k, p in enumerate(places)]
         result = replace(run(stream("NOP")), log=np.array([*rows, (-1,) * Note.WIDTH]))
         return [brief(finding) for finding in sanitize(Schedule.original(code), result)]
 
