@@ -96,7 +96,7 @@ def _follow(subject: Subject, a: int, b: int, known: int, _: random.Random) -> P
         if p is None or c is None:
             return False
         if refusal.rule is Rule.DISTANCE:
-            # Seen from another block, or by a pair that stands around or behind the two, a wait may end sooner.
+            # Seen from another block, or by a pair around or behind the two, a wait may end sooner.
             around = b <= c and is_too_close(refusal)
             return around or subject.block[p] != subject.block[c] or c <= p
         return a <= p < c <= b and _pipe(subject, p) is _pipe(subject, c)
