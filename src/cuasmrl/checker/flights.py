@@ -1,17 +1,17 @@
 """Operations under way in one block, found by register, by scoreboard and by queue.
 
 An instruction touches only what concerns it, so a block costs as much as its instructions and the
-operations that begin and end in it, however many are under way.
+operations that begin and end in it, however many are under way. Operations of other blocks that have met
+the same are one flight: a set of them is an integer with a bit for each.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from cuasmrl.binary.sass import GUARD, Hazard, Instruction, Order, Pipe
 from cuasmrl.checker.dependences import Edge
-from cuasmrl.checker.flow import Block
 from cuasmrl.checker.memory import is_strong
 from cuasmrl.checker.program import Arrangement, Program
 
@@ -33,9 +33,6 @@ class Status(NamedTuple):
     """Those that nobody has overwritten yet."""
 
 
-State = dict[Operation, Status]
-
-
 class Queue(NamedTuple):
     """How an instruction takes its turn; unknown opcodes have no queue and are no memory instructions."""
 
@@ -51,6 +48,20 @@ class Queue(NamedTuple):
         """Is its result written before that of a later one? So it is in some queues only."""
         in_order = self.returns_in_order and later.returns_in_order
         return in_order and bool(self.name) and self.name == later.name
+
+
+class Kind(NamedTuple):
+    """What operations have in common from the start."""
+
+    written: bool
+    orders: bool
+    queue: Queue
+    strong: bool
+    memory_only: bool
+
+
+State = dict[Kind, dict[Status, int]]
+"""Operations under way, as bits."""
 
 
 class Tables:
@@ -73,15 +84,41 @@ class Tables:
         for i in code:
             if i.depbar is not None and i.depbar[0] < _BOARDS:
                 self.most[i.depbar[0]] = max(self.most[i.depbar[0]], i.depbar[1])
+        self._operations: list[Operation] = []
+        self._bits: dict[Operation, int] = {}
+        self._bits_of_block = [0] * len(program.blocks)
 
-    def surely_follows(self, earlier: int, later: int) -> bool:
-        """Does the later one enter the queue whenever the earlier one did?
+    def bit(self, operation: Operation) -> int:
+        """Its place in sets of operations, the same in the original and in every candidate."""
+        bit = self._bits.get(operation)
+        if bit is None:
+            bit = self._bits[operation] = 1 << len(self._operations)
+            self._operations.append(operation)
+            self._bits_of_block[self.program.block_of[operation.instruction]] |= bit
+        return bit
+
+    def of_block(self, block: int) -> int:
+        """Operations that begin in a block."""
+        return self._bits_of_block[block]
+
+    def operations(self, bits: int) -> Iterator[Operation]:
+        for bit in single_bits(bits):
+            yield self._operations[bit.bit_length() - 1]
+
+    def kind(self, operation: Operation) -> Kind:
+        i, written, orders = operation
+        return Kind(written, orders, self.queue[i], self.strong[i], self.memory_only[i])
+
+    def surely_follows(self, earlier: int | None, later: int) -> bool:
+        """Does the later one enter the queue whenever the earlier one, None if of another block, did?
 
         What is skipped vouches for no result: ptxas never relies on that. For the reading of sources it does.
         """
         program = self.program
         if not self.conditional[later]:
             return True
+        if earlier is None:
+            return False
         if program.instructions[earlier].guard != program.instructions[later].guard or earlier > later:
             return False
         if program.block_of[earlier] != program.block_of[later]:
@@ -94,10 +131,12 @@ class Tables:
 class Flight:
     """Operations that began alike and have met the same since."""
 
-    __slots__ = ("alive", "guards", "operations", "queue", "registers", "status")
+    __slots__ = ("alive", "guards", "instruction", "kind", "operations", "registers", "status")
 
-    def __init__(self, operations: list[Operation], queue: Queue, status: Status):
-        self.operations, self.queue, self.status = operations, queue, status
+    def __init__(self, operations: int, kind: Kind, status: Status, instruction: int | None = None):
+        self.operations, self.kind, self.status = operations, kind, status
+        self.instruction = instruction
+        """Of the only operation, if that is one of the block."""
         self.registers = status.registers
         self.guards: dict[int, int] = {}
         """{scoreboard that vouches: how often it had been raised when it began to}"""
@@ -111,15 +150,15 @@ class Visit:
         self,
         tables: Tables,
         arrangement: Arrangement,
-        block: Block,
+        number: int,
         entry: State,
-        asked: Mapping[int, set[Operation]],
+        asked: Mapping[int, int],
     ):
         self._tables, self._arrangement, self._program = tables, arrangement, tables.program
         self.unprotected: list[Edge] = []
-        self.settled: dict[int, set[Operation]] = {}
-        self.under_way: dict[int, set[Operation]] = {}
-        self.unordered: dict[int, set[Operation]] = {}
+        self.settled: dict[int, int] = {}
+        self.under_way: dict[int, int] = {}
+        self.unordered: dict[int, int] = {}
         self._flights: list[Flight] = []
         self._raised = [0] * _BOARDS
         self._guarded: list[list[Flight]] = [[] for _ in range(_BOARDS)]
@@ -135,55 +174,49 @@ class Visit:
         """Flights that order memory or more: fences, strong accesses, atomics."""
         self._barring: list[Flight] = []
         """Those of them that order everything."""
-        self._asked = {i: asked[i] for i in range(block.start, block.end) if i in asked} if asked else {}
-        self._where: dict[Operation, Flight] = {}
-        """Flights of operations that began in this block, or that are asked for."""
-        self._wanted = {operation for operations in self._asked.values() for operation in operations}
-        self._enter(block, entry)
+        self._asked = asked
+        self._own: dict[Operation, Flight] = {}
+        """Flights of operations that begin in this block."""
+        self._enter(number, entry)
 
-    def _enter(self, block: Block, entry: State) -> None:
-        alike: dict[tuple[Status, bool, bool, Queue, bool, bool], list[Operation]] = {}
-        single: list[tuple[Operation, Status]] = []
+    def _enter(self, number: int, entry: State) -> None:
         tables = self._tables
-        for operation, status in entry.items():
-            i, written, orders = operation
-            if block.start <= i < block.end:
-                single.append((operation, status))
-            else:
-                key = (status, written, orders, tables.queue[i], tables.strong[i], tables.memory_only[i])
-                alike.setdefault(key, []).append(operation)
-        found = [(operations, key[0]) for key, operations in alike.items()]
-        found += [([operation], status) for operation, status in single]
-        for operations, status in found:
-            flight = Flight(operations, tables.queue[operations[0].instruction], status)
-            for board, count in enumerate(status.guards):
-                if count >= 0:
-                    flight.guards[board] = -count
-            self._take_up(flight)
-            if block.start <= operations[0].instruction < block.end:
-                self._where[operations[0]] = flight
+        inside = tables.of_block(number)
+        for kind, groups in entry.items():
+            for status, operations in groups.items():
+                others = operations & ~inside
+                if others:
+                    self._arrive(Flight(others, kind, status))
+                for bit in single_bits(operations & inside):
+                    operation = next(tables.operations(bit))
+                    flight = Flight(bit, kind, status, operation.instruction)
+                    self._arrive(flight)
+                    self._own[operation] = flight
         for board, flights in enumerate(self._guarded):
             flights.sort(key=lambda flight: flight.guards[board])
 
+    def _arrive(self, flight: Flight) -> None:
+        for board, count in enumerate(flight.status.guards):
+            if count >= 0:
+                flight.guards[board] = -count
+        self._take_up(flight)
+
     def _take_up(self, flight: Flight) -> None:
-        first = flight.operations[0]
+        kind = flight.kind
         self._flights.append(flight)
-        if self._wanted:
-            for operation in self._wanted.intersection(flight.operations):
-                self._where[operation] = flight
-        touching = self._results if first.written else self._sources
+        touching = self._results if kind.written else self._sources
         for r in flight.registers:
             touching[r].append(flight)
-        if flight.queue.memory and not first.written:
+        if kind.queue.memory and not kind.written:
             self._memory_sources.append(flight)
-        if first.orders or (first.written and self._tables.strong[first.instruction]):
+        if kind.orders or (kind.written and kind.strong):
             self._ordering.append(flight)
-            if first.orders and not self._tables.memory_only[first.instruction]:
+            if kind.orders and not kind.memory_only:
                 self._barring.append(flight)
         for board in flight.guards:
             self._guarded[board].append(flight)
-        if not first.orders and (flight.queue.returns_in_order or not first.written):
-            key = (first.written, flight.queue)
+        if not kind.orders and (kind.queue.returns_in_order or not kind.written):
+            key = (kind.written, kind.queue)
             if key not in self._lacking:
                 self._lacking[key] = [[] for _ in range(_BOARDS)]
             for board, lacking in enumerate(self._lacking[key]):
@@ -194,23 +227,25 @@ class Visit:
         tables = self._tables
         waits = self._arrangement.waits[i]
         if waits or tables.watched[i]:
-            ended = [operation for board, count in waits for operation in self._wait(board, count)]
+            ended = 0
+            for board, count in waits:
+                ended |= self._wait(board, count)
             if tables.blocking[i]:
                 # Behind it, memory instructions have read their sources.
-                ended += _end(self._memory_sources)
+                ended |= _end(self._memory_sources)
                 self._memory_sources = []
             if tables.watched[i]:
-                self.settled[i] = set(ended)
-                if i in self._asked:
-                    where = self._where
-                    self.under_way[i] = {o for o in self._asked[i] if o in where and where[o].alive}
+                self.settled[i] = ended
+                asked = self._asked.get(i, 0)
+                if asked:
+                    self.under_way[i] = asked & _alive(self._flights)
         self._meet(i)
         if self._ordering:
             self._note_unordered(i)
         self._raise(i)
         self._begin(i)
 
-    def _wait(self, board: int, count: int) -> list[Operation]:
+    def _wait(self, board: int, count: int) -> int:
         """Ends what the scoreboard vouches for, if it was raised at least `count` times since."""
         flights = self._guarded[board]
         passed = 0
@@ -226,7 +261,7 @@ class Visit:
             if r in self._results:
                 self._results[r] = alive = [flight for flight in self._results[r] if flight.alive]
                 for flight in alive:
-                    self.unprotected += [Edge(Hazard.RAW, o.instruction, i, r) for o in flight.operations]
+                    self._note_unprotected(Hazard.RAW, flight, i, r)
         for r in program.defs[i]:
             for touching in (self._results, self._sources):
                 if r in touching:
@@ -237,21 +272,24 @@ class Visit:
                         del touching[r]
 
     def _overwrite(self, flight: Flight, i: int, register: int) -> None:
-        written = flight.operations[0].written
+        written, earlier = flight.kind.written, flight.kind.queue
         queue = self._tables.queue[i]
         # In one queue the hardware may keep the two apart by itself.
-        in_order = flight.queue.returns_before(queue) if written else flight.queue.reads_before(queue)
+        in_order = earlier.returns_before(queue) if written else earlier.reads_before(queue)
         if not in_order or not self._tables.variable[i]:
-            hazard = Hazard.WAW if written else Hazard.WAR
-            self.unprotected += [Edge(hazard, o.instruction, i, register) for o in flight.operations]
+            self._note_unprotected(Hazard.WAW if written else Hazard.WAR, flight, i, register)
         if self._program.certain[i]:
             flight.registers -= {register}
             flight.alive = bool(flight.registers)
 
+    def _note_unprotected(self, hazard: Hazard, flight: Flight, i: int, register: int) -> None:
+        for operation in self._tables.operations(flight.operations):
+            self.unprotected.append(Edge(hazard, operation.instruction, i, register))
+
     def _note_unordered(self, i: int) -> None:
         """Some waits are there for more than registers: for memory behind a fence, for more registers."""
         flights = self._barring if self._tables.free[i] else self._ordering
-        concerned = {operation for flight in flights if flight.alive for operation in flight.operations}
+        concerned = _alive(flights)
         if concerned:
             self.unordered[i] = concerned
         if not self._tables.free[i]:
@@ -279,7 +317,7 @@ class Visit:
             for flight in lacking[board]:
                 if not flight.alive:
                     continue
-                if written and not self._tables.surely_follows(flight.operations[0].instruction, i):
+                if written and not self._tables.surely_follows(flight.instruction, i):
                     left.append(flight)
                 else:
                     flight.guards[board] = self._raised[board]
@@ -303,12 +341,13 @@ class Visit:
                 self._take_off(Operation(i, written, True), {own}, ())
 
     def _take_off(self, operation: Operation, boards: set[int], registers: tuple[int, ...]) -> None:
-        before = self._where.get(operation)
+        before = self._own.get(operation)
         if before is not None:
             before.alive = False
         guards = tuple(0 if board in boards else -1 for board in range(_BOARDS))
         status = Status(guards, frozenset(registers))
-        flight = Flight([operation], self._tables.queue[operation.instruction], status)
+        tables = self._tables
+        flight = Flight(tables.bit(operation), tables.kind(operation), status, operation.instruction)
         flight.guards = {board: self._raised[board] for board in boards if board < _BOARDS}
         self._take_up(flight)
 
@@ -321,21 +360,32 @@ class Visit:
             guards = [-1] * _BOARDS
             for board, since in flight.guards.items():
                 guards[board] = min(self._raised[board] - since, self._tables.most[board])
+            groups = state.setdefault(flight.kind, {})
             status = Status(tuple(guards), flight.registers)
-            if status == flight.status:
-                status = flight.status
-            for operation in flight.operations:
-                state[operation] = status
+            groups[status] = groups.get(status, 0) | flight.operations
         return state
 
 
-def _end(flights: list[Flight]) -> list[Operation]:
-    """Operations of those that had not ended before."""
-    ended: list[Operation] = []
+def single_bits(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest
+        bits ^= lowest
+
+
+def _alive(flights: list[Flight]) -> int:
+    found = 0
     for flight in flights:
         if flight.alive:
-            flight.alive = False
-            ended += flight.operations
+            found |= flight.operations
+    return found
+
+
+def _end(flights: list[Flight]) -> int:
+    """Operations of those that had not ended before."""
+    ended = _alive(flights)
+    for flight in flights:
+        flight.alive = False
     return ended
 
 

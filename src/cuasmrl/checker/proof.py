@@ -185,10 +185,10 @@ class _KernelProof:
             yield Fault(Rule.SCOREBOARD, edge.consumer, message, edge.producer, edge.register)
         for i, settled in self.findings.settled.items():
             # Such a wait may stand for memory that has to be settled, which no register shows.
-            for operation in settled & found.under_way.get(i, set()):
+            for operation in self.tables.operations(settled & found.under_way.get(i, 0)):
                 yield Fault(Rule.SCOREBOARD, i, "{c} no longer waits for {p}", operation.instruction)
         for i, unordered in found.unordered.items():
-            for operation in unordered - self.findings.unordered.get(i, set()):
+            for operation in self.tables.operations(unordered & ~self.findings.unordered.get(i, 0)):
                 message = "{c} no longer waits for {p}, which orders what comes behind it"
                 yield Fault(Rule.SCOREBOARD, i, message, operation.instruction)
 

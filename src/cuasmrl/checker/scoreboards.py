@@ -12,21 +12,21 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cuasmrl.checker.dependences import Edge
-from cuasmrl.checker.flights import Operation, State, Status, Tables, Visit
+from cuasmrl.checker.flights import State, Status, Tables, Visit
 from cuasmrl.checker.graph import Worklist
 from cuasmrl.checker.program import Arrangement, Program
 
 
 class Findings(NamedTuple):
-    """What the machine saw over all paths."""
+    """What the machine saw over all paths; sets of operations are bits, which `Tables` can name."""
 
     unprotected: set[Edge]
     """Dependences on a variable-latency instruction that no scoreboard and no queue keeps, on some path."""
-    settled: dict[int, set[Operation]]
+    settled: dict[int, int]
     """By synchronising or pinned instruction: operations that its waits end."""
-    under_way: dict[int, set[Operation]]
+    under_way: dict[int, int]
     """The same: which of the operations asked for are under way behind its waits on some path."""
-    unordered: dict[int, set[Operation]]
+    unordered: dict[int, int]
     """By instruction that they order: operations that order memory, or more, and are under way there."""
 
 
@@ -34,7 +34,7 @@ def run(
     program: Program,
     tables: Tables,
     arrangement: Arrangement,
-    asked: Mapping[int, set[Operation]] | None = None,
+    asked: Mapping[int, int] | None = None,
 ) -> Findings:
     """`asked`: by instruction, operations of which is to be known whether they are under way there."""
     findings = Findings(set(), {}, {}, {})
@@ -46,7 +46,7 @@ def run(
         state = entries[node]
         if node < graph.blocks:
             block = program.blocks[node]
-            visit = Visit(tables, arrangement, block, state, asked or {})
+            visit = Visit(tables, arrangement, node, state, asked or {})
             for i in arrangement.order[block.start : block.end]:
                 visit.step(i)
             findings.unprotected.update(visit.unprotected)
@@ -63,16 +63,31 @@ def run(
 def _join(known: State, arriving: State) -> bool:
     """Add what arrives on one more path. Does that change anything?"""
     changed = False
-    for operation, status in arriving.items():
-        other = known.get(operation)
-        if other is None:
-            known[operation] = status
-            changed = True
-        elif other is not status and other != status:
-            # A scoreboard that does not vouch counts -1, so that the smaller is always the more careful.
-            guards = tuple(map(min, status.guards, other.guards))
-            joined = Status(guards, status.registers | other.registers)
-            if joined != other:
-                known[operation] = joined
-                changed = True
+    for kind, groups in arriving.items():
+        mine = known.setdefault(kind, {})
+        for status, operations in groups.items():
+            new = operations & ~mine.get(status, 0)
+            if new:
+                changed |= _add(mine, status, new)
     return changed
+
+
+def _add(groups: dict[Status, int], status: Status, operations: int) -> bool:
+    changed = False
+    for other, held in list(groups.items()):
+        shared = operations & held
+        if not shared:
+            continue
+        operations ^= shared
+        # A scoreboard that does not vouch counts -1, so that the smaller is always the more careful.
+        guards = tuple(map(min, status.guards, other.guards))
+        joined = Status(guards, status.registers | other.registers)
+        if joined != other:
+            groups[other] ^= shared
+            if not groups[other]:
+                del groups[other]
+            groups[joined] = groups.get(joined, 0) | shared
+            changed = True
+    if operations:
+        groups[status] = groups.get(status, 0) | operations
+    return changed or operations > 0
