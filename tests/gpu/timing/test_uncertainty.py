@@ -7,6 +7,7 @@ import pytest
 from cuasmrl import workloads
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import CHIPS
 from cuasmrl.gpu.emulator import Emulator
 from cuasmrl.gpu.timing import Model, load_parameters, occupancy
 from cuasmrl.gpu.timing.parameters import parse_parameters
@@ -69,7 +70,7 @@ def test_members_stay_in_the_stated_ranges() -> None:
     assert [dict(m) for m in draw(parameters, 3, seed=3)] == [dict(m) for m in members[:3]]
 
 
-@pytest.mark.parametrize("chip", ["a100", "a6000", "rtx3090", "rtx4090", "l40", "h100"])
+@pytest.mark.parametrize("chip", sorted(CHIPS))
 def test_every_number_has_its_source(chip: str) -> None:
     for name, number in load_parameters(chip).numbers.items():
         assert number.source, name
