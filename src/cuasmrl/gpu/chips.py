@@ -10,7 +10,8 @@ them. Memory is the nominal size; a driver shows some percent less.
 
 How sure. Compared with device properties that users have published: A100, H100, RTX 3090, RTX 4090, RTX 5090,
 and of the T4 SMs, clock and bandwidth, of the B200 SMs, L2 and memory. Not compared: clocks of the B200,
-clocks and L2 of the L40, L2 of the RTX A6000 and the T4, the 16 blocks per SM of sm_75. The 24 blocks per SM of sm_120 were seen on an sm_121.
+clocks and L2 of the L40, L2 of the RTX A6000 and the T4, the 16 blocks per SM of sm_75. The 24 blocks per SM
+of sm_120 were seen on an sm_121.
 """
 
 from __future__ import annotations
