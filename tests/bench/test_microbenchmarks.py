@@ -26,6 +26,8 @@ CLOSE = [
     "V0518", "V0520",  # chases
     "V0314", "V0353", "V0407", "V0453",  # grids of products and ldmatrix
     "V0538", "V0558", "V0606", "V0631",  # strides and tiles
+    "V0808", "V0810", "V0811", "V0815", "V0817", "V0819", "V0821", "V0823",  # listings of sm_120
+    "V0236", "V0241", "V0244", "V0247", "V0249",  # tensor cores of sm_75
     "V0715", "V0718", "V0719", "V0722", "V0732",  # a full block, one thread
 ]  # fmt: skip
 # What is known to be further off than 5 %, with the largest error in percent.

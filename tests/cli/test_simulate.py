@@ -99,7 +99,9 @@ def test_compare_says_when_a_schedule_is_not_safe(folder: Path) -> None:
 def test_bad_input_is_one_sentence(folder: Path) -> None:
     cubin, launch = folder / "softmax.cubin", ("--launch", folder / "softmax.launch.json")
     assert "voodoo" in sentence("simulate", "softmax", "--chip", "voodoo")
-    assert "no timing data for t4" in sentence("simulate", "softmax", "--chip", "t4")
+    assert "so it cannot be warm; choose --l2 cold" in sentence(
+        "simulate", "vector_add", "--chip", "t4", "--config", "b1024_w4", "--l2", "warm"
+    )
     assert "name a launch file with --launch" in sentence("simulate", cubin)
     assert "cannot read missing.cubin" in sentence("simulate", "missing.cubin")
     assert "has no kernel nope; it holds softmax" in sentence("simulate", cubin, *launch, "--kernel", "nope")

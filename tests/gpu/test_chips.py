@@ -34,6 +34,7 @@ def test_a_chip_agrees_with_itself(each: Chip) -> None:
         ("rtx4090", 1008),
         ("l40", 864),
         ("h100", 3350),
+        ("b200", 8184),  # 8 TB/s in the data sheet
         ("rtx5090", 1792),
     ],
 )
@@ -46,13 +47,13 @@ def test_memory_clock_and_bus_give_the_published_bandwidth(name: str, gigabytes_
 def test_names() -> None:
     assert chip("a100").name == "NVIDIA A100-SXM4-40GB"
     assert chip("A100") is chip("a100")
-    with pytest.raises(CuasmrlError, match="no chip 'b200'; choose one of t4, a100, .*rtx5090"):
-        chip("b200")
+    with pytest.raises(CuasmrlError, match="no chip 'b2000'; choose one of t4, a100, .*rtx5090"):
+        chip("b2000")
 
 
 @pytest.mark.parametrize(
     ("arch", "name"),
-    [(75, "t4"), (80, "a100"), (86, "a6000"), (89, "rtx4090"), (90, "h100"), (120, "rtx5090")],
+    [(75, "t4"), (80, "a100"), (86, "a6000"), (89, "rtx4090"), (90, "h100"), (100, "b200"), (120, "rtx5090")],
 )
 def test_default_of_an_architecture(arch: int, name: str) -> None:
     assert chip_of_arch(arch) is chip(name)

@@ -1,6 +1,7 @@
 """From a request to a result, and the refusals on the way."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from cuasmrl import workloads
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.checker import Checker
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import CHIPS
 from cuasmrl.gpu.launches import describe, save
 from cuasmrl.optimize import Played, Request, Watch, optimize, optimizer, prepare, resume
 from cuasmrl.optimize.runs import RunDirectory
@@ -111,14 +113,21 @@ def test_a_given_config_is_kept() -> None:
         ({"config": "m1"}, "no config 'm1'"),
         ({"device": "virtual:a1000"}, "no chip 'a1000'"),
         ({"device": "gpu"}, "no device 'gpu'; write virtual:a100"),
-        ({"device": "virtual:t4"}, "no timing data for t4"),
-        ({"device": "virtual:rtx5090", "config": None}, "no timing data for rtx5090"),
+        ({"device": "virtual:novel"}, "no timing data for novel"),
+        ({"device": "virtual:novel", "config": None}, "no timing data for novel"),
         ({"kernel": "k"}, "--kernel belongs to cubins"),
         ({"launch": "l.json"}, "--config and --set belong to workloads"),
         ({"source": "k.cubin", "config": None, "sizes": {}}, "cannot read k.cubin"),
     ],
 )
-def test_bad_requests(device: Device, tmp_path: Path, asked: dict[str, object], sentence: str) -> None:
+def test_bad_requests(
+    device: Device,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: dict[str, object],
+    sentence: str,
+) -> None:
+    monkeypatch.setitem(CHIPS, "novel", replace(CHIPS["a100"], key="novel"))
     with pytest.raises(CuasmrlError, match=sentence):
         optimize(asking(**asked), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -275,7 +275,8 @@ def _to_the_last(row: Measurement, arch: int, changes: Mapping[str, float]) -> f
     if "cold constants" in row.setup:
         changes = {"constant_miss": load_parameters(row.chip)["constant_miss"], **changes}
     lines = _lines(row)
-    cycles = issues(run(listing(lines, arch), row.chip, changes=changes))
+    memory, reach = _Words(row.setup).memory()
+    cycles = issues(run(listing(lines, arch), row.chip, memory=memory, changes={**reach, **changes}))
     elapsed = cycles[len(lines) - 1] - cycles[0]
     return elapsed - len(lines) + 1 if row.metric == "bubbles" else elapsed
 

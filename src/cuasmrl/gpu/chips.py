@@ -9,8 +9,9 @@ driver's maximum (its data sheet has none); memory clocks are half the data rate
 them. Memory is the nominal size; a driver shows some percent less.
 
 How sure. Compared with device properties that users have published: A100, H100, RTX 3090, RTX 4090, RTX 5090,
-and of the T4 SMs, clock and bandwidth. Not compared: clocks and L2 of the L40, L2 of the RTX A6000 and the
-T4, the 16 blocks per SM of sm_75. The 24 blocks per SM of sm_120 were seen on an sm_121.
+and of the T4 SMs, clock and bandwidth, of the B200 SMs, L2 and memory. Not compared: clocks of the B200,
+clocks and L2 of the L40, L2 of the RTX A6000 and the T4, the 16 blocks per SM of sm_75. The 24 blocks per SM
+of sm_120 were seen on an sm_121.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ _CAPABILITIES = {
     86: _Capability(1536, 16, 100, 99, 1),
     89: _Capability(1536, 24, 100, 99, 1),
     90: _Capability(2048, 32, 228, 227, 1),
+    100: _Capability(2048, 32, 228, 227, 1),
     120: _Capability(1536, 24, 100, 99, 1),
 }
 
@@ -177,6 +179,7 @@ _TABLE = (
     _row("rtx4090", "NVIDIA GeForce RTX 4090",       89, 128, 72,   24, 2520, 10501,  384),
     _row("l40",     "NVIDIA L40",                    89, 142, 96,   48, 2490,  9001,  384),
     _row("h100",    "NVIDIA H100 80GB HBM3",         90, 132, 50,   80, 1980,  2619, 5120),
+    _row("b200",    "NVIDIA B200",                  100, 148, 126,  180, 1965,  3996, 8192),
     _row("rtx5090", "NVIDIA GeForce RTX 5090",      120, 170, 96,   32, 2407, 14001,  512),
 )  # fmt: skip
 

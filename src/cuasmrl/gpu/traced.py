@@ -15,6 +15,7 @@ from cuasmrl.gpu.emulator import Emulator, Trace
 from cuasmrl.gpu.launches import LaunchRecord
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import L2, Model, load_parameters, trace_share
+from cuasmrl.gpu.timing.code import Code
 from cuasmrl.schedule import Schedule, schedule_of
 
 
@@ -63,8 +64,9 @@ def trace_launch(
     l2: L2 = L2.COLD,
 ) -> TracedKernel:
     """Trace what one SM of the chip has to do of a launch; name, config and sizes are for reports."""
-    load_parameters(chip.key)  # refuses a chip without timing data before any work is done
+    parameters = load_parameters(chip.key)
     emulator = Emulator(cubin, kernel, chip)
+    Code(emulator.listing, parameters)  # refuses what the model cannot time before anything is executed
     trace = trace_share(launch, emulator)
     return TracedKernel(name, config, sizes, cubin, emulator.listing, trace, chip, l2)
 

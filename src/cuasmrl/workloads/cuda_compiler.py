@@ -47,10 +47,13 @@ def identity() -> str:
     return f"nvcc {found[1]}"
 
 
-def compile_cubin(source: Path, defines: Mapping[str, Constant], arch: int) -> bytes:
-    """The cubin of one .cu file for a chip; a failure of the compiler becomes one sentence."""
+def compile_cubin(source: Path, defines: Mapping[str, Constant], arch: int, specific: bool = False) -> bytes:
+    """The cubin of one .cu file for a chip; a failure of the compiler becomes one sentence.
+
+    What is `specific` may use what later chips of the same major version do not have: sm_120a, not sm_120.
+    """
     options = [f"-D{name}={_define(value)}" for name, value in defines.items()]
-    return _compile(source, f"sm_{arch}", "cubin", ["-O3", "-lineinfo", *options])
+    return _compile(source, f"sm_{arch}{'a' if specific else ''}", "cubin", ["-O3", "-lineinfo", *options])
 
 
 def compile_ptx(source: Path, target: str) -> str:

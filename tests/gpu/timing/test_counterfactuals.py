@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cuasmrl.gpu.chips import CHIPS
 from cuasmrl.gpu.timing import L2, Model, counterfactuals_of, load_parameters
 from cuasmrl.gpu.timing.counterfactuals import MECHANISMS
 from cuasmrl.schedule import Schedule
@@ -80,7 +81,7 @@ def test_the_model_stays_as_it_is() -> None:
     assert dict(kernel.model.parameters) == dict(load_parameters("a100"))
 
 
-@pytest.mark.parametrize("chip", ["a100", "a6000", "rtx3090", "rtx4090", "l40", "h100"])
+@pytest.mark.parametrize("chip", sorted(CHIPS))
 def test_every_chip_has_the_numbers(chip: str) -> None:
     for mechanism in MECHANISMS:
         load_parameters(chip).with_values(mechanism.values)

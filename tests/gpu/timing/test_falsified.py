@@ -130,10 +130,9 @@ def test_a_source_of_a_product_overwritten_too_early() -> None:
 
 
 def test_a_wide_sum_compared_too_early() -> None:
-    """sm_120 has no timing data; its code is replayed in the time of another chip."""
     code = alone("IADD.64 R10, R6, R8", "ISETP.GT.S64.AND P0, PT, R10, R16, PT", 6, 120)
     pair = Pair(Hazard.RAW, "R", "IADD.64", "data", "ISETP", "data")
-    model = model_of(code, "a6000")
+    model = model_of(code, "rtx5090")
     assert hazards_of(model, retimed(code, {})) == ()
     (finding,) = hazards_of(model, retimed(code, {pair: 4}))
     assert (finding.hazard, finding.missing) == (Hazard.RAW, 2)

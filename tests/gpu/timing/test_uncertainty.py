@@ -7,6 +7,7 @@ import pytest
 from cuasmrl import workloads
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.chips import CHIPS
 from cuasmrl.gpu.emulator import Emulator
 from cuasmrl.gpu.timing import Model, load_parameters, occupancy
 from cuasmrl.gpu.timing.parameters import parse_parameters
@@ -69,7 +70,7 @@ def test_members_stay_in_the_stated_ranges() -> None:
     assert [dict(m) for m in draw(parameters, 3, seed=3)] == [dict(m) for m in members[:3]]
 
 
-@pytest.mark.parametrize("chip", ["a100", "a6000", "rtx3090", "rtx4090", "l40", "h100"])
+@pytest.mark.parametrize("chip", sorted(CHIPS))
 def test_every_number_has_its_source(chip: str) -> None:
     for name, number in load_parameters(chip).numbers.items():
         assert number.source, name
@@ -115,3 +116,23 @@ def test_occupancy_names_its_limit(softmax: tuple[Model, Schedule]) -> None:
     assert occupancy(chip, 128, 32, 100 << 10).blocks == 1
     with pytest.raises(CuasmrlError, match="shared memory"):
         occupancy(chip, 128, 32, 200 << 10)
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ("l2_kept,0.9,share,0.5,1.2,assumed,x", "l2_kept is a share, and 1.2 is more than the whole"),
+        (
+            "l2_bytes,64,bytes/cycle,32,128,assumed,x\nl2_chip_bytes,40,bytes/cycle,30,50,assumed,x",
+            "l2_bytes is 64 bytes/cycle, more than l2_chip_bytes with 40",
+        ),
+        (
+            "l2_latency,300,cycles,200,400,assumed,x\ndram_latency,250,cycles,200,300,assumed,x",
+            "l2_latency is 300 cycles, more than dram_latency with 250",
+        ),
+    ],
+)
+def test_a_file_that_contradicts_itself(lines: str, why: str) -> None:
+    head = "parameter,value,unit,low,high,certainty,source\n"
+    with pytest.raises(CuasmrlError, match=why):
+        parse_parameters("toy", head + lines + "\n")

@@ -13,6 +13,8 @@ from cuasmrl.workloads import cache, cuda_compiler
 from cuasmrl.workloads.model import BuiltKernel
 
 SOURCES = Path(__file__).parent
+_SPECIFIC = ("listings",)
+"""Files with instructions that only one architecture has."""
 
 
 @lru_cache
@@ -37,7 +39,7 @@ def cubin_of(source: str, arch: int) -> Cubin:
         built = BuiltKernel(
             workload=f"microbenchmarks {source}",
             config="",
-            cubin=cuda_compiler.compile_cubin(path, {}, arch),
+            cubin=cuda_compiler.compile_cubin(path, {}, arch, source in _SPECIFIC),
             kernel="",
             arch=arch,
             block=(32, 1, 1),

@@ -39,6 +39,9 @@ def figure(experiment: Experiment, chip: str, changes: Mapping[str, float] = NOT
             return _all_warps(timeline) / (timeline.warps * per)
         case ["whole", "cycles"]:
             return round((_first_warp(timeline) - _CLOCK_CYCLES) / per)
+        case ["beyond", "kernel", kernel]:
+            without = figure(replace(experiment, kernel=kernel, reading="first warp", per=1), chip, changes)
+            return (_first_warp(timeline) - without) / per
         case ["beyond", *inputs]:
             without = figure(
                 replace(experiment, inputs=" ".join(inputs), reading="first warp"), chip, changes

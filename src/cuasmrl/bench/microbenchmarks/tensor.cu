@@ -132,13 +132,15 @@ __device__ __forceinline__ void measure(const u32 *operands, typename P::T *sums
     UP_TO_5(product)                                                                                     \
     KERNEL(product, 6, true, product##_x6)
 
-ALL_CHAINS(m16n8k16_f32_f16)
 ALL_CHAINS(m16n8k8_f32_f16)
-ALL_CHAINS(m16n8k16_f16_f16)
 ALL_CHAINS(m16n8k8_f16_f16)
+ALL_CHAINS(m8n8k16_s32_s8)
+#if __CUDA_ARCH__ != 750
+// Turing has no others.
+ALL_CHAINS(m16n8k16_f32_f16)
+ALL_CHAINS(m16n8k16_f16_f16)
 ALL_CHAINS(m16n8k8_f32_tf32)
 ALL_CHAINS(m16n8k4_f32_tf32)
-ALL_CHAINS(m8n8k16_s32_s8)
 ALL_CHAINS(m16n8k16_s32_s8)
 ALL_CHAINS(m16n8k32_s32_s8)
 FREE(m16n8k16_f16_f16)
@@ -200,3 +202,4 @@ extern "C" __global__ void m8n8k4_f64_x1(const double *operands, double *sums, l
 extern "C" __global__ void m8n8k4_f64_free(const double *operands, double *sums, long long *clocks) {
     doubles<4>(operands, sums, clocks);
 }
+#endif

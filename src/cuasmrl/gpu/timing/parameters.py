@@ -138,7 +138,34 @@ def parse_parameters(chip: str, text: str) -> Parameters:
         number = Number(value, row["unit"], low, high, certainty, row["source"])
         _check_choices(number, where)
         numbers[name] = number
+    _check_wholes(chip, numbers)
     return Parameters(chip, numbers)
+
+
+# A part and what it is part of; and what is near, and what lies behind it.
+_AT_MOST = (
+    ("l2_bytes", "l2_chip_bytes"),
+    ("copy_bytes", "shared_bytes"),
+    ("l2_latency", "l2_far_latency"),
+    ("l2_latency", "dram_latency"),
+)
+
+
+def _check_wholes(chip: str, numbers: Mapping[str, Number]) -> None:
+    """Refuse a file that contradicts itself."""
+    for name, number in numbers.items():
+        if number.unit == "share" and number.high > 1:
+            raise CuasmrlError(
+                f"The timing data of {chip} contradicts itself: {name} is a share, and {number.high:g} "
+                "is more than the whole; correct the chip's file."
+            )
+    for part, whole in _AT_MOST:
+        if part in numbers and whole in numbers and numbers[part].value > numbers[whole].value:
+            raise CuasmrlError(
+                f"The timing data of {chip} contradicts itself: {part} is {numbers[part].value:g} "
+                f"{numbers[part].unit.split()[0]}, more than {whole} with {numbers[whole].value:g}; "
+                "correct the chip's file."
+            )
 
 
 def _check_choices(number: Number, where: str) -> None:
