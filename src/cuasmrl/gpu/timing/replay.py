@@ -207,6 +207,15 @@ def go_on(
         wake(layout, state, now + 1)
 
 
+@inlined
+def soonest_issue(layout: Layout, state: Int) -> int:
+    """No sub-core can issue before."""
+    at = FAR
+    for c in range(layout.cores, layout.seats, layout.core_width):
+        at = min(at, state[c + Core.NEXT])
+    return at
+
+
 @compiled
 def run(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int | None, log: Int | None,
@@ -215,7 +224,7 @@ def run(
     """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
     for k in range(min(resident, blocks)):
         start_block(work, layout, state, layout.seats + k * _SEAT_WIDTH, next_start(machine, state, 0))
-    now = 0
+    now = soonest_issue(layout, state)
     while now < FAR and state[Sm.FINISHED] < blocks:
         for number in range(SUB_CORES):
             c = layout.cores + number * layout.core_width
@@ -226,9 +235,7 @@ def run(
                         attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
                     issue(code, work, machine, layout, state, tally, log, c, w, now)
                     go_on(code, work, machine, layout, state, c, w, blocks, now)
-        now = FAR
-        for c in range(layout.cores, layout.seats, layout.core_width):
-            now = min(now, state[c + Core.NEXT])
+        now = soonest_issue(layout, state)
 
 
 @compiled
