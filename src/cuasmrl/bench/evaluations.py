@@ -67,7 +67,7 @@ class EvaluationFigures:
         }
 
 
-class _Stopwatch(VirtualTimer):
+class Stopwatch(VirtualTimer):
     """Also measures how long it takes to time and to profile."""
 
     timing = 0.0
@@ -97,7 +97,7 @@ def evaluations(progress: Callable[[int, int], None]) -> list[EvaluationFigures]
 
 
 def evaluations_of(kernel: TracedKernel, count: int = _EVALUATIONS) -> EvaluationFigures:
-    watch = _Stopwatch(kernel)
+    watch = Stopwatch(kernel)
     clock = Clock(watch, kernel.original, count)
     game = Game(kernel.listing, clock)
     time_only, attributing, table = _replays(watch)
