@@ -59,13 +59,12 @@ class Proposals:
         self._kinds, self._weights = zip(*mix.weights().items(), strict=True)
         self._kind_of = {"shift": self._shift, "near": self._near, "fill": self._fill,
                          "relieve": self._relieve, "drag": self._drag, "group": self._group}  # fmt: skip
-        self._waits: npt.NDArray[np.float64] = np.ones(len(self.board.code))
-        self.look(game.original)
+        self._schedule = game.original
+        self._waits: npt.NDArray[np.float64] | None = None
 
     def look(self, schedule: Schedule) -> None:
-        """See where warps wait now; gaps are filled there."""
-        profile = self.game.clock.timer.profile(schedule)
-        self._waits = profile.waits.sum(axis=1)
+        """From now on gaps are filled where warps wait under this schedule."""
+        self._schedule, self._waits = schedule, None
 
     def play(self) -> str | None:
         """Carry out one move and say of which kind; None, and nothing changed, if it was not legal."""
@@ -91,6 +90,9 @@ class Proposals:
 
     def _gap(self) -> tuple[int, Block] | None:
         """A position drawn by how long warps waited there."""
+        if self._waits is None:
+            # Not before it is needed: a profile costs as much as an evaluation.
+            self._waits = self.game.clock.timer.profile(self._schedule).waits.sum(axis=1)
         waits = {block: self._waits[block.start : block.end] for block in self.game.scope.blocks}
         totals = [float(w.sum()) for w in waits.values()]
         if not any(totals):

@@ -12,10 +12,9 @@ import numpy as np
 from rich.table import Table
 
 from cuasmrl import workloads
+from cuasmrl.bench.evaluations import Stopwatch
 from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
 from cuasmrl.gpu.chips import chip
-from cuasmrl.gpu.devices import VirtualTimer
-from cuasmrl.schedule import Schedule
 from cuasmrl.workloads.tracing import trace_workload
 
 _KERNELS = (("gemm_leaky_relu", "m64n64k32_w4_s3"), ("gemm_leaky_relu", "m128n128k32_w4_s3"))
@@ -40,6 +39,7 @@ class GameFigures:
     evaluated: int
     """Steps that asked the device; the others led to schedules seen before."""
     replay: float
+    """With the profile, where the observation shows it."""
     mask: float
     observation: float
     """Everything else in the environment: the move, the rules, the view."""
@@ -59,18 +59,6 @@ class GameFigures:
         return {**asdict(self), "evaluated_steps_per_second": self.steps_per_second}
 
 
-class _Stopwatch(VirtualTimer):
-    """Also measures how long it takes to measure."""
-
-    seconds = 0.0
-
-    def time(self, schedule: Schedule) -> float:
-        start = perf_counter()
-        time = super().time(schedule)
-        self.seconds += perf_counter() - start
-        return time
-
-
 def game(progress: Callable[[int, int], None]) -> list[GameFigures]:
     """Random play in both environments on the published matrix product."""
     jobs = [(kind, *kernel) for kernel in _KERNELS for kind in (PublishedGame, FreeGame)]
@@ -84,12 +72,12 @@ def game(progress: Callable[[int, int], None]) -> list[GameFigures]:
 def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str) -> GameFigures:
     workload = workloads.get(name)
     kernel = trace_workload(workload, workload.config(config), chip("a100"))
-    watch = _Stopwatch(kernel)
+    watch = Stopwatch(kernel)
     clock = Clock(watch, kernel.original, _BUDGET)
     environment = kind(lambda: Game(kernel.listing, clock))
     observation, _ = environment.reset(seed=0)
     rng = np.random.default_rng(0)
-    masking = stepping = watch.seconds = 0.0
+    masking = stepping = watch.timing = watch.profiling = 0.0
     steps, before = 0, clock.spent
     # Only steps that ask the device count: a schedule seen before would flatter the figure.
     while clock.spent - before < _STEPS and steps < _MOST_STEPS:
@@ -105,6 +93,8 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
         if terminated or truncated:
             environment.reset()
     evaluated = clock.spent - before
+    # An observation with waits in it takes its time from the replay that names them.
+    replaying = watch.timing + watch.profiling
     return GameFigures(
         game="AssemblyGame-v0" if kind is PublishedGame else "AssemblyGame-v1",
         kernel=f"{name} {config}",
@@ -113,9 +103,9 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
         actions=len(mask),
         steps=steps,
         evaluated=evaluated,
-        replay=1000 * watch.seconds / evaluated,
+        replay=1000 * replaying / evaluated,
         mask=1000 * masking / steps,
-        observation=1000 * (stepping - watch.seconds) / steps,
+        observation=1000 * (stepping - replaying) / steps,
         policy=_policy(environment),
     )
 

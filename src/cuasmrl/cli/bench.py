@@ -192,14 +192,29 @@ def latencies(
 
 @app.command()
 def game(as_json: Json = False) -> None:
-    """Evaluated steps per second of the two environments.
+    """Evaluations per second of a search, and steps of the two environments.
 
-    And what a step is made of.
+    And what they are made of; the replay for the time only beside the one that names cycles.
     """
+    from cuasmrl.bench.evaluations import evaluations, evaluations_table
     from cuasmrl.bench.game import game as measure
     from cuasmrl.bench.game import game_table
 
-    _show(measure, game_table, as_json)
+    with progress("measuring evaluations", as_json) as advance:
+        searches = evaluations(advance)
+    if not as_json:
+        console.print(evaluations_table(searches))
+    with progress("measuring steps", as_json) as advance:
+        steps = measure(advance)
+    if as_json:
+        print_json(
+            {
+                "evaluations": [figure.as_dict() for figure in searches],
+                "steps": [figure.as_dict() for figure in steps],
+            }
+        )
+    else:
+        console.print(game_table(steps))
 
 
 @app.command()

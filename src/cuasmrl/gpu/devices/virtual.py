@@ -12,7 +12,6 @@ import numpy as np
 
 from cuasmrl.gpu.devices.device import Profile
 from cuasmrl.gpu.timing import Model, Reason, Result
-from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.excerpt import enough_iterations, excerpt
 from cuasmrl.gpu.timing.uncertainty import UNIT, Gain, compare, draw, measure
 from cuasmrl.gpu.traced import TracedKernel
@@ -55,6 +54,7 @@ class VirtualTimer:
         self._iterations = iterations
         self._given_seeds = seeds
         self._results: OrderedDict[bytes, list[Result]] = OrderedDict()
+        """Of schedules that have been profiled, by their key."""
 
     @property
     def device(self) -> str:
@@ -69,7 +69,7 @@ class VirtualTimer:
         """Of the replays while searching: those given, or as many as steady the time of the original."""
         if self._given_seeds is not None:
             return tuple(self._given_seeds)
-        times = [self._replay(self.part.table(self.kernel.original), seed).cycles for seed in SEARCH_SEEDS]
+        times = self._times(self.kernel.original, SEARCH_SEEDS)
         needed = (stdev(times) / mean(times) / _STEADY) ** 2
         return SEARCH_SEEDS[: max(_FEWEST_SEEDS, ceil(needed))]
 
@@ -88,7 +88,10 @@ class VirtualTimer:
         return Model(kernel.original, excerpt(kernel.trace, iterations), kernel.chip, l2=kernel.l2)
 
     def time(self, schedule: Schedule) -> float:
-        return mean(result.cycles for result in self._replays(schedule))
+        profiled = self._results.get(schedule.key)
+        return mean(
+            self._times(schedule, self.seeds) if profiled is None else [result.cycles for result in profiled]
+        )
 
     def profile(self, schedule: Schedule) -> Profile:
         waits = np.array([result.row_reasons for result in self._replays(schedule)], np.float64).sum(axis=0)
@@ -125,14 +128,18 @@ class VirtualTimer:
     def _blocks(self) -> int:
         return min(self.whole.blocks, _WAVES * self.whole.resident)
 
+    def _times(self, schedule: Schedule, seeds: Sequence[int]) -> list[int]:
+        """Cycles of the first wave of blocks."""
+        table = self.part.table(schedule)
+        return [self.part.cycles(table, seed, self.part.resident) for seed in seeds]
+
     def _replays(self, schedule: Schedule) -> list[Result]:
-        """One replay of the first wave of blocks per seed; the last few are kept for whoever asks again."""
+        """The same replays with the names of their cycles; the last few are kept for whoever asks again."""
         if schedule.key not in self._results:
             table = self.part.table(schedule)
-            self._results[schedule.key] = [self._replay(table, seed) for seed in self.seeds]
+            self._results[schedule.key] = [
+                self.part.replay(table, seed, self.part.resident) for seed in self.seeds
+            ]
             if len(self._results) > _REMEMBERED:
                 self._results.popitem(last=False)
         return self._results[schedule.key]
-
-    def _replay(self, table: Int, seed: int) -> Result:
-        return self.part.replay(table, seed, self.part.resident)

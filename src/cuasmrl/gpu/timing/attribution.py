@@ -52,11 +52,12 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
 @inlined
 def attribute(code: Int, state: Int, tally: Int, c: int, w: int, core_tally: int, now: int) -> None:
     """Name every cycle since the last issue of this warp, and since the last one of its sub-core."""
-    row_tally = code[state[w + Warp.POSITION] + Row.TALLY]
+    row_tally = Tally.ROWS + state[w + Warp.POSITION] // Row.WIDTH * Tally.REASONS
     cursor = state[w + Warp.LAST_ISSUE] + 1
     core_cursor = state[c + Core.LAST_ISSUE] + 1
-    reason = 1
-    while reason < Reason.NOT_SELECTED and (cursor < now or core_cursor < now):
+    for reason in range(1, 0 + Reason.NOT_SELECTED):
+        if cursor >= now and core_cursor >= now:
+            break
         end = min(now, until(reason, code, state, c, w))
         if end > cursor:
             tally[Tally.WARPS + reason] += end - cursor
@@ -65,7 +66,6 @@ def attribute(code: Int, state: Int, tally: Int, c: int, w: int, core_tally: int
         if end > core_cursor:
             tally[core_tally + reason] += end - core_cursor
             core_cursor = end
-        reason += 1
     if now > cursor:
         tally[Tally.WARPS + Reason.NOT_SELECTED] += now - cursor
         tally[row_tally + Reason.NOT_SELECTED] += now - cursor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Cached, Kind, Row, Tally, Unit, Way
+from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Cached, Kind, Row, Unit, Way
 from cuasmrl.schedule import Block, Schedule, control_flow
 
 Int: TypeAlias = npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class Code:
         self._line = positions // INSTRUCTIONS_PER_LINE
         self._first = positions % INSTRUCTIONS_PER_LINE == 0
         self._last = np.isin(positions, [block.end - 1 for block in blocks])
-        self._tally = Tally.ROWS + positions * Tally.REASONS
+        self.rows = self.rows.astype(_narrowest(self.rows))
 
     def table(self, schedule: Schedule) -> Int:
         """One record per instruction in the order of the schedule."""
@@ -78,8 +78,13 @@ class Code:
         rows[:, Row.LINE] = self._line
         rows[:, Row.FIRST] = self._first
         rows[:, Row.LAST] = self._last
-        rows[:, Row.TALLY] = self._tally
         return rows.reshape(-1)
+
+
+def _narrowest(rows: Int) -> type[np.integer[Any]]:
+    """Rows of 16 bits stay in the processor's cache; a kernel of very many instructions needs wider ones."""
+    limits = np.iinfo(np.int16)
+    return np.int16 if limits.min <= rows.min() and rows.max() <= limits.max else np.int64
 
 
 def _waited_for(i: Instruction, depbar: tuple[int, int, tuple[int, ...]]) -> int:

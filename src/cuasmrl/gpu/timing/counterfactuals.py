@@ -127,7 +127,7 @@ def counterfactuals_of(
     with ThreadPoolExecutor(_WORKERS) as pool:
 
         def cycles(changed: Model, table: Int) -> float:
-            return mean(pool.map(lambda seed: changed.replay(table, seed).cycles, seeds))
+            return mean(pool.map(lambda seed: changed.cycles(table, seed), seeds))
 
         real = cycles(model, model.table(schedule))
         for mechanism in mechanisms:

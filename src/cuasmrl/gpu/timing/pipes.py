@@ -29,7 +29,7 @@ _DEPBAR_STALL = 4
 
 
 @inlined
-def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> None:
+def occupy(code: Int, state: Int, tally: Int | None, p: int, c: int, w: int, now: int) -> None:
     """An instruction of fixed latency, or of a unit that announces its result, goes down its pipe."""
     unit = code[p + Row.UNIT]
     if unit != Unit.NONE:
@@ -37,7 +37,8 @@ def occupy(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) 
         if code[p + Row.LITE] and state[at + Unit.FMA_LITE] < state[at + unit]:
             unit = 0 + Unit.FMA_LITE
         state[at + unit] = now + code[p + Row.HOLD]
-        tally[Tally.UNITS + unit] += code[p + Row.HOLD]
+        if tally is not None:
+            tally[Tally.UNITS + unit] += code[p + Row.HOLD]
     if code[p + Row.KIND] != Kind.UNIT:
         enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
         state[c + Core.ALLOCATE_FREE] = read_operands(code, state, p, c, w, enter) + 1
@@ -52,14 +53,15 @@ def occupy_all(code: Int, layout: Layout, state: Int, p: int, now: int) -> None:
 
 
 @inlined
-def multiply(code: Int, state: Int, tally: Int, p: int, c: int, w: int, now: int) -> int:
+def multiply(code: Int, state: Int, tally: Int | None, p: int, c: int, w: int, now: int) -> int:
     """A product starts in the tensor core; says when its result is there."""
     start = max(now * SIXTEENTH, state[c + Core.TENSOR_FREE])
     done = start + code[p + Row.RAW]
     state[c + Core.TENSOR_FREE] = start + code[p + Row.INTERVAL]
     state[c + Core.TENSOR_FED] = now + code[p + Row.SAME_WARP]
     state[c + Core.LAST_TENSOR] = w
-    tally[Tally.UNITS + Unit.TENSOR] += code[p + Row.INTERVAL]
+    if tally is not None:
+        tally[Tally.UNITS + Unit.TENSOR] += code[p + Row.INTERVAL]
     for k in range(code[p + Row.WRITE_COUNT]):
         state[w + Warp.RESULTS + code[p + Row.WRITES + k]] = done
     enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
@@ -174,8 +176,8 @@ def note(state: Int, log: Int, p: int, w: int, now: int, complete: int, freed: i
 
 @inlined
 def issue(
-    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, c: int, w: int,
-    now: int,
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int | None, log: Int | None,
+    c: int, w: int, now: int,
 ) -> None:  # fmt: skip
     """Start the next instruction of a warp."""
     p = state[w + Warp.POSITION]
@@ -213,4 +215,5 @@ def issue(
     if code[p + Row.READ_BOARD] >= 0:
         raise_board(state, w, code[p + Row.READ_BOARD], freed, Cause.SHORT, now)
     hold(code, machine, state, p, w, now)
-    note(state, log, p, w, now, complete, freed, cause)
+    if log is not None:
+        note(state, log, p, w, now, complete, freed, cause)

@@ -1,9 +1,9 @@
 """Fields of the records that the replay works on: instructions, warps, sub-cores, the SM.
 
-Compiled code works on flat arrays of 64-bit integers: the code, the work, the state, the tally, the log. A
-record is named by the position where it begins, a field is added to it: `state[w + Warp.VISIT]`. Inside the
-replay the arrays are bare pointers. That keeps it free of objects and their reference counts, which would
-cost more than the model itself.
+Compiled code works on flat arrays of integers: the code, the work, the state, the tally, the log. A record is
+named by the position where it begins, a field is added to it: `state[w + Warp.VISIT]`. Inside the replay the
+arrays are bare pointers. That keeps it free of objects and their reference counts, which would cost more than
+the model itself. Where nobody asks for a tally and a log they are None, and Numba leaves out what fills them.
 
 Times are cycles; those of tensor cores are sixteenths of a cycle, as their intervals are not whole.
 """
@@ -120,52 +120,50 @@ class Row(IntEnum):
     """Is it the first of its line?"""
     LINE = 9
     """Its line of the instruction cache."""
-    TALLY = 10
-    """Where its cycles are counted."""
-    CONSTANT = 11
+    CONSTANT = 10
     """Line of a constant bank that a fixed-latency operand reads; -1 for none."""
-    HOLD = 12
+    HOLD = 11
     """Cycles for which its unit takes nothing else."""
-    LITE = 13
+    LITE = 12
     """May it use the second FP32 pipe?"""
-    OF_SM = 14
+    OF_SM = 13
     """Is its unit the only one of the SM?"""
-    REUSE = 15
-    WAY = 16
-    SLOT = 17
+    REUSE = 14
+    WAY = 15
+    SLOT = 16
     """Its number among the traced instructions of its block; -1 if it has no accesses."""
-    RAW = 18
+    RAW = 17
     """From issue to the earliest consumer on an idle machine; sixteenths for tensor cores."""
-    WAR = 19
+    WAR = 18
     """From issue until its sources may be overwritten."""
-    IS_LOAD = 20
-    WORDS = 21
+    IS_LOAD = 19
+    WORDS = 20
     """Registers per lane that come back from memory."""
-    LEAST_PASSES = 22
-    CACHED = 23
+    LEAST_PASSES = 21
+    CACHED = 22
     """How it uses L1: a `Cached`."""
-    BANKS = 24
+    BANKS = 23
     """Are the passes of its accesses turns of the data port?"""
-    INTERVAL = 25
+    INTERVAL = 24
     """Sixteenths between products of a sub-core."""
-    SAME_WARP = 26
+    SAME_WARP = 25
     """Least cycles from the issue of a product to the next one of the same warp."""
-    AHEAD = 27
+    AHEAD = 26
     """Cycles for which a product may wait at the tensor core after its issue."""
-    ORIGINAL = 28
+    ORIGINAL = 27
     """Index in the listing that was traced."""
-    DEPBAR_COUNT = 29
-    DEPBAR_BOARD = 30
+    DEPBAR_COUNT = 28
+    DEPBAR_BOARD = 29
     """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
-    SOURCES = 31
+    SOURCES = 30
     """Six fields: registers by operand slot, -1 for none."""
-    READ_COUNT = 37
+    READ_COUNT = 36
     """Registers it reads that some tensor product writes."""
-    READS = 38
-    WRITE_COUNT = 54
+    READS = 37
+    WRITE_COUNT = 53
     """Registers a tensor product writes."""
-    WRITES = 55
-    WIDTH = 63
+    WRITES = 54
+    WIDTH = 62
 
 
 class Job(IntEnum):

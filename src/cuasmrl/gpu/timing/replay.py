@@ -207,27 +207,35 @@ def go_on(
         wake(layout, state, now + 1)
 
 
+@inlined
+def soonest_issue(layout: Layout, state: Int) -> int:
+    """No sub-core can issue before."""
+    at = FAR
+    for c in range(layout.cores, layout.seats, layout.core_width):
+        at = min(at, state[c + Core.NEXT])
+    return at
+
+
 @compiled
 def run(
-    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int, log: Int, resident: int,
-    blocks: int,
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int | None, log: Int | None,
+    resident: int, blocks: int,
 ) -> None:  # fmt: skip
     """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
     for k in range(min(resident, blocks)):
         start_block(work, layout, state, layout.seats + k * _SEAT_WIDTH, next_start(machine, state, 0))
-    now = 0
+    now = soonest_issue(layout, state)
     while now < FAR and state[Sm.FINISHED] < blocks:
         for number in range(SUB_CORES):
             c = layout.cores + number * layout.core_width
             if state[c + Core.NEXT] <= now:
                 w, state[c + Core.NEXT] = choose(code, machine, layout, state, number, c, now)
                 if w >= 0:
-                    attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
+                    if tally is not None:
+                        attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
                     issue(code, work, machine, layout, state, tally, log, c, w, now)
                     go_on(code, work, machine, layout, state, c, w, blocks, now)
-        now = FAR
-        for c in range(layout.cores, layout.seats, layout.core_width):
-            now = min(now, state[c + Core.NEXT])
+        now = soonest_issue(layout, state)
 
 
 @compiled
@@ -247,13 +255,33 @@ def replay(
         pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), pointer_to(tally),
         pointer_to(log), resident, blocks,
     )  # fmt: skip
+    ends = block_ends(layout, state, blocks)
+    for number in range(SUB_CORES):
+        issued = state[layout.cores + number * layout.core_width + Core.LAST_ISSUE]
+        tally[Tally.CORES + number * Tally.REASONS + Reason.NO_WARP] += ends.max() - issued - 1
+    return ends
+
+
+@compiled
+def replay_time(
+    code: Int, work: Int, machine: Machine, layout: Layout, resident: int, blocks: int, seed: int
+) -> Int:
+    """As `replay`, but nothing is counted or written down: Numba leaves out what is for a tally or a log."""
+    state = empty_state(machine, layout, work[Job.WARPS_PER_BLOCK])
+    state[Sm.SEED] = seed
+    run(
+        pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), None, None, resident, blocks
+    )  # fmt: skip
+    return block_ends(layout, state, blocks)
+
+
+@compiled
+def block_ends(layout: Layout, state: Int, blocks: int) -> Int:
+    """When each block was done; 0 for one that never was."""
     ends = state[layout.ends : layout.ends + blocks].copy()
     # The kernel has ended when its last stores are through.
     drained = max(state[Sm.L2_FREE], state[Sm.DRAM_FREE]) // PARTS
     last = ends.argmax()
     if ends.all():
         ends[last] = max(ends[last], drained)
-    for number in range(SUB_CORES):
-        issued = state[layout.cores + number * layout.core_width + Core.LAST_ISSUE]
-        tally[Tally.CORES + number * Tally.REASONS + Reason.NO_WARP] += ends.max() - issued - 1
     return ends

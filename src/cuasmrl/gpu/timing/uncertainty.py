@@ -72,7 +72,7 @@ def measure(model: Model, schedule: Schedule, seeds: Iterable[int], blocks: int 
     """Replay a schedule once per seed."""
     table = model.table(schedule)
     with ThreadPoolExecutor(_WORKERS) as pool:
-        samples = tuple(pool.map(lambda seed: model.replay(table, seed, blocks).cycles, seeds))
+        samples = tuple(pool.map(lambda seed: model.cycles(table, seed, blocks), seeds))
     return Measurement(mean(samples), min(samples), max(samples), model.chip.name, samples)
 
 
@@ -89,10 +89,7 @@ def compare(
     def gain(parameters: Parameters) -> float:
         member = model.with_parameters(parameters)
         before, after = member.table(old), member.table(new)
-        ratios = [
-            member.replay(before, seed, blocks).cycles / member.replay(after, seed, blocks).cycles
-            for seed in seeds
-        ]
+        ratios = [member.cycles(before, seed, blocks) / member.cycles(after, seed, blocks) for seed in seeds]
         return mean(ratios) - 1
 
     with ThreadPoolExecutor(_WORKERS) as pool:

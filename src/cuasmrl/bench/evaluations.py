@@ -1,0 +1,155 @@
+"""Speed of a search: what an evaluation costs, and replays with and without the names of cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from statistics import median
+from time import perf_counter, thread_time
+from typing import Any
+
+from rich.table import Table
+
+from cuasmrl import workloads
+from cuasmrl.agents.greedy import Greedy
+from cuasmrl.game import Clock, Game
+from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.devices.device import Profile
+from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.schedule import Schedule
+from cuasmrl.workloads.tracing import trace_workload
+
+_KERNELS = (
+    ("gemm_leaky_relu", "m64n64k64_w4_s4"),
+    ("gemm_leaky_relu", "m128n128k32_w4_s3"),
+    ("fused_ff", "m64n64k64_w4_s3"),
+    ("bmm", "m128n128k64_w8_s3"),
+    ("flash_attention", "m64n128_w4_s3"),
+    ("softmax", "w8"),
+)
+_EVALUATIONS = 200
+_PAIRS = 30
+
+
+@dataclass(frozen=True)
+class EvaluationFigures:
+    """Milliseconds on one core: of one replay in each way, and of an evaluation of hill climbing by part."""
+
+    kernel: str
+    seeds: int
+    """Replays per evaluation."""
+    time_only: float
+    attributing: float
+    """One replay that also names cycles."""
+    replay: float
+    """Replays of an evaluation, without names."""
+    table: float
+    """The records of the schedule for them."""
+    profile: float
+    """Replays with names, of moves that are kept: the share of one evaluation."""
+    moves: float
+    """Everything else: drawing moves, the board, retiming, the key."""
+
+    @property
+    def ratio(self) -> float:
+        return self.attributing / self.time_only
+
+    @property
+    def evaluations_per_second(self) -> float:
+        return 1000 / (self.replay + self.table + self.profile + self.moves)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "ratio": self.ratio,
+            "evaluations_per_second": self.evaluations_per_second,
+        }
+
+
+class Stopwatch(VirtualTimer):
+    """Also measures how long it takes to time and to profile."""
+
+    timing = 0.0
+    profiling = 0.0
+
+    def time(self, schedule: Schedule) -> float:
+        start = perf_counter()
+        time = super().time(schedule)
+        self.timing += perf_counter() - start
+        return time
+
+    def profile(self, schedule: Schedule) -> Profile:
+        start = perf_counter()
+        profile = super().profile(schedule)
+        self.profiling += perf_counter() - start
+        return profile
+
+
+def evaluations(progress: Callable[[int, int], None]) -> list[EvaluationFigures]:
+    """Hill climbing on the nominal A100."""
+    figures = []
+    for done, (name, config) in enumerate(_KERNELS, 1):
+        workload = workloads.get(name)
+        figures.append(evaluations_of(trace_workload(workload, workload.config(config), chip("a100"))))
+        progress(done, len(_KERNELS))
+    return figures
+
+
+def evaluations_of(kernel: TracedKernel, count: int = _EVALUATIONS) -> EvaluationFigures:
+    watch = Stopwatch(kernel)
+    clock = Clock(watch, kernel.original, count)
+    game = Game(kernel.listing, clock)
+    time_only, attributing, table = _replays(watch)
+    watch.timing = watch.profiling = 0.0
+    start = perf_counter()
+    Greedy().play(lambda: game, seed=0)
+    seconds = perf_counter() - start
+    spent = max(1, clock.spent)
+    return EvaluationFigures(
+        kernel=f"{kernel.name} {kernel.config}",
+        seeds=len(watch.seeds),
+        time_only=time_only,
+        attributing=attributing,
+        replay=1000 * watch.timing / spent - table,
+        table=table,
+        profile=1000 * watch.profiling / spent,
+        moves=1000 * (seconds - watch.timing - watch.profiling) / spent,
+    )
+
+
+def _replays(timer: VirtualTimer) -> tuple[float, float, float]:
+    """Milliseconds of a replay in each way and of the table, in turn: others may use the machine too."""
+    part, schedule = timer.part, timer.kernel.original
+    table, seed, blocks = part.table(schedule), timer.seeds[0], timer.part.resident
+    actions: tuple[Callable[[], object], ...] = (
+        lambda: part.cycles(table, seed, blocks),
+        lambda: part.replay(table, seed, blocks),
+        lambda: part.table(schedule),
+    )
+    for action in actions:
+        action()
+    rounds = [[_milliseconds(action) for action in actions] for _ in range(_PAIRS)]
+    time_only, attributing, laid_out = (median(column) for column in zip(*rounds, strict=True))
+    return time_only, attributing, laid_out
+
+
+def _milliseconds(action: Callable[[], object]) -> float:
+    start = thread_time()
+    action()
+    return 1000 * (thread_time() - start)
+
+
+def evaluations_table(figures: list[EvaluationFigures]) -> Table:
+    table = Table(box=None, pad_edge=False, title="one replay, and an evaluation of hill climbing, ms")
+    table.add_column("kernel")
+    columns = ("time only", "attributing", "ratio", "seeds", "replays", "table", "profile", "moves", "eval/s")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for f in figures:
+        table.add_row(
+            f.kernel, f"{f.time_only:.2f}", f"{f.attributing:.2f}", f"{f.ratio:.2f}", str(f.seeds),
+            f"{f.replay:.2f}", f"{f.table:.2f}", f"{f.profile:.2f}", f"{f.moves:.2f}",
+            f"{f.evaluations_per_second:.0f}",
+        )  # fmt: skip
+    return table
