@@ -14,10 +14,12 @@ from cuasmrl.cli.console import (
     Json,
     L2Name,
     LaunchFile,
+    ObjectiveName,
     ScoreboardsName,
     Settings,
     console,
     l2_named,
+    objective_named,
     print_json,
     problems,
     scoreboards_named,
@@ -83,6 +85,7 @@ def optimize(
     ] = None,
     scoreboards: ScoreboardsName = None,
     l2: L2Name = None,
+    objective: ObjectiveName = None,
     min_gain: Annotated[
         float | None,
         typer.Option(
@@ -127,6 +130,7 @@ def optimize(
         "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed,
         "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
         "l2": l2_named(l2) if l2 else None,
+        "objective": objective_named(objective) if objective else None,
         "min_gain": None if min_gain is None else min_gain / 100, "min_faster": _share(min_faster),
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}

@@ -245,9 +245,7 @@ class Board:
         """The order of its block with an instruction at another position; None if it may not go there."""
         block = self.blocks[self.block_of[i]]
         window = np.empty(len(block), np.int64)
-        found = shifted(
-            self.cells, self.neighbours[block.number], i - block.start, to - block.start, window
-        )
+        found = shifted(self.cells, self.neighbours[block.number], i - block.start, to - block.start, window)
         return window if found else None
 
     def drag(self, i: int, to: int) -> bool:
@@ -311,7 +309,9 @@ class Board:
         if self.reassigns(block.number):
             return False
         window = self._window(block)
-        times = np.append(self.cells[Cell.TIME, block.start + window], self.length[block.number]).astype(np.int64)
+        times = np.append(self.cells[Cell.TIME, block.start + window], self.length[block.number]).astype(
+            np.int64
+        )
         times[self.position[i] - block.start + 1 :] += stall - self.stall[i]
         if not self.bounds.arrays[block.number].hold(window, times):
             return False

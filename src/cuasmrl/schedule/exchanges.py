@@ -158,9 +158,7 @@ def _has_time(cells: Int32, block: Neighbours, bounds: Arrays, room: Room, p: in
         return False
     later = now + stall_b
     after = _nearest(cells, block, bounds, room, p + 2, 1, rows[a, Bound.PIPE], later)
-    return bool(
-        after == _NOBODY or cells[Cell.TIME, start + after] - later >= rows[a, Bound.LEAST_SPACING]
-    )
+    return bool(after == _NOBODY or cells[Cell.TIME, start + after] - later >= rows[a, Bound.LEAST_SPACING])
 
 
 @compiled

@@ -21,9 +21,7 @@ def glued_units(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dic
     return glued
 
 
-def fixed_positions(
-    code: tuple[Instruction, ...], blocks: tuple[Block, ...], is_opaque: bool
-) -> list[bool]:
+def fixed_positions(code: tuple[Instruction, ...], blocks: tuple[Block, ...], is_opaque: bool) -> list[bool]:
     """Which instructions stay: control flow, fences, fillers, all of a block with an unknown opcode."""
     fixed = [is_opaque or i.order is Order.PINNED for i in code]
     for block in blocks:

@@ -19,7 +19,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.explain.report.charges import charged
 from cuasmrl.explain.report.holds import holds_of, issues
 from cuasmrl.explain.report.regions import Region, hottest
-from cuasmrl.gpu.devices.virtual import UNSEEN_SEEDS
+from cuasmrl.gpu.devices.objective import UNSEEN_SEEDS
 from cuasmrl.gpu.timing import REASON_NAMES, Reason, Result
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.records import Note

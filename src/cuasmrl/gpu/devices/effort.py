@@ -80,7 +80,8 @@ def climb(board: Board, profile: Profile, cycles: Callable[[Schedule], int], see
         return []
     weights = [float(spent[i]) for i in movable]
     rival = board.schedule()
-    time, seen, pairs = cycles(rival), {rival.key}, []
+    time, seen = cycles(rival), {rival.key}
+    pairs: list[Pair] = []
     for _ in range(_TRIES):
         if len(pairs) == _SAMPLE:
             break
@@ -168,4 +169,3 @@ def _enough(pairs: Sequence[Pair], rows: dict[Schedule, Ratios]) -> tuple[int, f
         return FEWEST, 0.0
     wanted = _RELIABILITY**2 / (1 - _RELIABILITY**2) * noise2 / true2 if true2 > 0 else MOST
     return min(MOST, max(FEWEST, ceil(wanted))), float(np.sqrt(noise2))
-

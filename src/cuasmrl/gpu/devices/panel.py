@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan, sqrt
-from statistics import mean, stdev
+from statistics import fmean
 from typing import TypeAlias
 
 import numpy as np
@@ -75,15 +75,17 @@ class Panel:
             differences.append(self._ratio(k, schedule) - self._ratio(k, rival.schedule))
             if len(differences) == _EQUAL and not any(differences):
                 return rival.time
-            if k + 1 < len(self.conditions) and mean(differences) > _MARGIN * self._error(differences):
-                return rival.time + self.start * mean(differences)
+            behind = fmean(differences)
+            if k + 1 < len(self.conditions) and behind > _MARGIN * self._error(differences):
+                return rival.time + self.start * behind
         return self.start * float(self._ratios[schedule.key].mean())
 
     def _error(self, differences: Sequence[float]) -> float:
         """Of the mean over the conditions so far, as a guess of that over all: by how much these differ, and
         in any case by no more than conditions do about other small changes."""
-        done = len(differences)
-        noise = self.noise if done == 1 else min(self.noise, stdev(differences))
+        done, noise = len(differences), self.noise
+        if done > 1:
+            noise = min(noise, float(np.std(differences, ddof=1)))
         return noise * sqrt(1 / done - 1 / len(self.conditions))
 
     def _ratio(self, k: int, schedule: Schedule) -> float:

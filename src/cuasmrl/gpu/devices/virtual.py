@@ -30,7 +30,7 @@ from cuasmrl.schedule import Board, Schedule
 MEMBERS = 48
 """Chips that a gain is confirmed on."""
 _UNSEEN = 3
-"""Seeds on each of them."""
+"""Seeds on each of them but the nominal one."""
 _PICKING_MEMBERS = 8
 _FINALISTS = 64
 _SHORT_LIST = 12
@@ -58,7 +58,9 @@ class VirtualTimer:
         self.objective = Objective.NOMINAL if seeds is not None else objective
         self.members = members
         self.game = game
-        self._given = None if seeds is None else Effort(iterations or ITERATIONS[-1], len(seeds), 0.0, None, 0)
+        self._given = (
+            None if seeds is None else Effort(iterations or ITERATIONS[-1], len(seeds), 0.0, None, 0)
+        )
         self._seeds = tuple(seeds or SEARCH_SEEDS)
         self._parts: dict[int, Model] = {}
 
@@ -132,7 +134,7 @@ class VirtualTimer:
     def confirm(self, old: Schedule, new: Schedule) -> Gain:
         """All iterations of all loops; of a grid that comes to an SM in many waves the first two."""
         members = confirming_members(self.whole.parameters, self.members)
-        return compare(self.whole, old, new, UNSEEN_SEEDS, members, self._blocks)
+        return compare(self.whole, old, new, UNSEEN_SEEDS, members, self._blocks, _UNSEEN)
 
     @property
     def _blocks(self) -> int:
