@@ -6,5 +6,6 @@ from cuasmrl.gpu.devices.opening import chip_of_device, open_timer
 from cuasmrl.gpu.devices.virtual import VirtualTimer
 
 __all__ = [
-    "CandidateError", "Objective", "Profile", "Rival", "Timer", "VirtualTimer", "chip_of_device", "open_timer",
+    "CandidateError", "Objective", "Profile", "Rival", "Timer", "VirtualTimer", "chip_of_device",
+    "open_timer",
 ]  # fmt: skip

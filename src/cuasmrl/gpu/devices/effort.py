@@ -1,9 +1,9 @@
 """How much of a kernel a search has to replay: measured on the kernel itself before play.
 
 Fewer iterations of its loops and fewer conditions make a search faster, until its scores no longer rank
-schedules as whole kernels do. How many that takes differs by kernel: one block on an SM runs alike under every
-seed, several fall in and out of step. So a short climb collects schedules of the kind that a search has to
-tell apart, and they are timed in full and in part.
+schedules as whole kernels do. How many that takes differs by kernel: one block on an SM runs alike under
+every seed, several fall in and out of step. So a short climb collects schedules of the kind that a search
+has to tell apart, and they are timed in full and in part.
 """
 
 from __future__ import annotations
@@ -104,7 +104,10 @@ def measure_effort(
     reference: Sequence[Condition],
     conditions: Callable[[int], Sequence[Condition]],
 ) -> Effort:
-    """The cheapest effort whose scores agree with the reference; `conditions` are those of so many iterations."""
+    """The cheapest effort whose scores agree with the reference.
+
+    `conditions` gives those under which so many iterations are replayed.
+    """
     schedules = [original, *dict.fromkeys(pair.candidate for pair in pairs)]
     if len(schedules) < 4:
         return Effort(ITERATIONS[0], FEWEST, 0.0, None, 0)
@@ -128,7 +131,7 @@ def measure_effort(
 
 
 def ratios(conditions: Sequence[Condition], schedules: Sequence[Schedule]) -> Ratios:
-    """Times relative to those of the first schedule, a row for each schedule and a column for each condition."""
+    """Times relative to those of the first schedule: a row for each schedule, a column for each condition."""
 
     def column(condition: Condition) -> list[int]:
         return [condition.cycles(condition.model.table(schedule)) for schedule in schedules]

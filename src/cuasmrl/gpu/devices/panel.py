@@ -38,12 +38,12 @@ class Condition:
 
 
 class Panel:
-    """A schedule's time is the mean, over the conditions, relative to the original's, times that of the latter.
+    """A schedule's time is that of the original, times the mean ratio of the two over the conditions.
 
     A search mostly asks whether a schedule beats another one, its rival. Both are replayed under the same
-    conditions, so what differs is the schedule; as soon as it is clear that the rival stays ahead, or that both
-    are alike, the rest of the conditions is left out. The answer depends on the two and on nothing else, so
-    a search that is continued sees what it would have seen.
+    conditions, so what differs is the schedule; as soon as it is clear that the rival stays ahead, or that
+    both are alike, the rest of the conditions is left out. The answer depends on the two and on nothing
+    else, so a search that is continued sees what it would have seen.
     """
 
     def __init__(self, conditions: Sequence[Condition], original: Schedule, noise: float = 0.0) -> None:

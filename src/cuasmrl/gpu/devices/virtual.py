@@ -39,7 +39,7 @@ _WAVES = 2
 
 
 class VirtualTimer:
-    """Modelled cycles: of an excerpt under a panel of conditions to search, of the whole under others to confirm."""
+    """Modelled cycles: of an excerpt under a panel of conditions to search, of the whole to confirm."""
 
     def __init__(
         self,
@@ -119,7 +119,10 @@ class VirtualTimer:
         return _FINALISTS
 
     def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
-        """By the median over a small ensemble; of many candidates, those that are fastest on the nominal chip."""
+        """By the gain on the nominal chip and on the middle one of a small ensemble.
+
+        Of many candidates, those that are fastest on the nominal chip come to the ensemble.
+        """
         if len(candidates) == 1:
             return candidates[0]
         if len(candidates) > _SHORT_LIST:
