@@ -160,7 +160,7 @@ def _kernel(chip_key: str, name: str, l2: L2) -> TracedKernel:
 
 
 def agents_table(games: Sequence[Played]) -> Table:
-    """Medians over the ensemble: that over the seeds, the smallest and the largest; below, geometric means."""
+    """Medians over the ensemble: over the seeds their median, least and largest; below, geometric means."""
     columns = list(dict.fromkeys((game.agent, game.budget) for game in games))
     table = Table(box=None, pad_edge=False)
     table.add_column("workload")

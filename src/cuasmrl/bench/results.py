@@ -41,7 +41,8 @@ class Effort:
         """All of it in words: rows of another effort are other rows."""
         return (
             f"{', '.join(self.agents)}; {self.budget:,} evaluations, trial {self.trial:,}, seed {self.seed}, "
-            f"{self.chip}, scoreboards {self.scoreboards.value}, {self.objective.value} objective, L2 {self.l2.value}"
+            f"{self.chip}, scoreboards {self.scoreboards.value}, objective {self.objective.value}, "
+            f"L2 {self.l2.value}"
         )
 
 

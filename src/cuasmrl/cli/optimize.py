@@ -100,7 +100,7 @@ def optimize(
         typer.Option(
             "--min-faster",
             metavar="SHARE",
-            help="Share of the ensemble's chips on which it has to be faster; 14/16 by default.",
+            help="Share of the ensemble's chips on which it has to be faster; 42/48 by default.",
             show_default=False,
         ),
     ] = None,
@@ -169,11 +169,11 @@ def _stored(entry: Entry, found: Optimized) -> str:
 
 
 def _share(text: str | None) -> float | None:
-    """`14/16` or `0.875` as a number."""
+    """`42/48` or `0.875` as a number."""
     try:
         return None if text is None else float(Fraction(text))
     except (ValueError, ZeroDivisionError):
-        raise CuasmrlError(f"--min-faster {text} is not understood; write a share such as 14/16") from None
+        raise CuasmrlError(f"--min-faster {text} is not understood; write a share such as 42/48") from None
 
 
 def _carry_out(

@@ -54,7 +54,7 @@ class RunConfig:
     """What the virtual GPU's L2 cache holds when the kernel starts: `warm`, as in older runs, or `cold`."""
     objective: str = "nominal"
     """What the virtual GPU scored schedules by: `nominal`, as in older runs, or `robust`."""
-    min_faster: float = 14 / 16
+    min_faster: float = 42 / 48
     min_gain: float = 0.005
     """What a modelled gain has to reach; may be asked for anew when a run goes on."""
     format: int = FORMAT

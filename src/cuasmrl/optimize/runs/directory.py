@@ -3,7 +3,7 @@
 config.json        what was asked for
 original.cubin     what is optimised
 launch.json        how it is launched, if a launch file said so
-effort.json        how much the virtual GPU replays to score a schedule, and how well that agrees with whole kernels
+effort.json        how much the virtual GPU replays to score a schedule, and how well that ranks them
 log.jsonl          every evaluation
 best.json          the best schedule so far, as the searching timer sees it
 certificate.json   of the checker, for the best schedule
