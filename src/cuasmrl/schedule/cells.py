@@ -149,10 +149,10 @@ def take_over(cells: Int32, reuse: Int32, starts: Int, ends: Int, indices: Int32
             cells[Cell.ORDER, p] = i
             cells[Cell.POSITION, i] = p
             cells[Cell.TIME, i] = time
+            cells[Cell.BITS, i] = bits[i]
+            cells[Cell.KEEPS_REUSE, i] = 1
             time += bits[i] & STALL
     for start, end in zip(starts, ends):  # noqa: B905
-        for i in range(start, end):
-            cells[Cell.KEEPS_REUSE, i] = 1
         renew_reuse(cells, reuse, start, end)
         for i in range(start, end):
             # Without a flag where it could have one, it was dropped.
