@@ -58,10 +58,10 @@ def test_a_time_is_the_mean_of_ratios_times_that_of_the_original() -> None:
     assert panel.time(NEW) == pytest.approx(950)
 
 
-def test_who_is_no_different_on_the_first_chip_has_the_rivals_time() -> None:
-    panel, chips = panel_of([900, 100, 100, 100])
+def test_who_is_no_different_on_three_chips_has_the_rivals_time() -> None:
+    panel, chips = panel_of([900, 900, 900, 100])
     assert panel.time(NEW, Rival(RIVAL, 905.0)) == 905.0
-    assert asked(chips, NEW) == 1
+    assert asked(chips, NEW) == 3
 
 
 def test_who_is_clearly_behind_is_given_up() -> None:
