@@ -63,7 +63,7 @@ def test_shares_by_hand() -> None:
     )
     share = share_of(header(None, 108 * 3 + 27), A100, parameters, L2.WARM)
     # 3,456 bytes a cycle over 108 SMs are 32 for each, a sector a cycle; over 27 it is the port that limits.
-    assert (share.full.l2_sector, share.tail.l2_sector) == (PARTS, PARTS // 2)
+    assert (share.full.l2_read, share.tail.l2_read) == (PARTS, PARTS // 2)
     assert (share.tail_block, share.block_interval) == (3, 108 * PARTS)
     assert share.dram_per_mille == 0
     cold = share_of(header(stream(1000 * MB, 0, 351), 351), A100, parameters, L2.COLD)

@@ -194,7 +194,8 @@ def beyond_l1(
     """
     rates = machine.share.tail if state[w + Warp.BLOCK] >= machine.share.tail_block else machine.share.full
     leave = max(start * PARTS, state[Sm.L2_FREE])
-    leave += wait_for_share(state, Sm.L2_DUE, machine.share.l2_slack, leave, missing * rates.l2_sector)
+    cost = missing * (rates.l2_read if load else rates.l2_written)
+    leave += wait_for_share(state, Sm.L2_DUE, machine.share.l2_slack, leave, cost)
     state[Sm.L2_FREE] = leave + missing * machine.share.port_sector
     arrived = state[Sm.L2_FREE]
     latency = machine.l2_latency

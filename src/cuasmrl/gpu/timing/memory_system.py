@@ -54,7 +54,8 @@ class Traffic:
 class Rates(NamedTuple):
     """What a sector costs an SM, in parts of a cycle, and where it comes from."""
 
-    l2_sector: int
+    l2_read: int
+    l2_written: int
     dram_read: int
     """Of a sector that is read for the first time in its block, times how often DRAM has to bring it."""
     dram_written: int
@@ -138,11 +139,12 @@ def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Shar
     efficiency = alone - (alone - both) * mixed
 
     def rates(busy: int) -> Rates:
-        l2_bytes = min(parameters["l2_bytes"], parameters["l2_chip_bytes"] / busy)
+        port = parameters["l2_bytes"]
         dram_bytes = dram_bytes_per_cycle(chip) * efficiency / busy
         sector = SECTOR_BYTES * PARTS / dram_bytes
         return Rates(
-            round(SECTOR_BYTES * PARTS / l2_bytes),
+            round(SECTOR_BYTES * PARTS / min(port, parameters["l2_chip_bytes"] / busy)),
+            round(SECTOR_BYTES * PARTS / min(port, parameters["l2_written_bytes"] / busy)),
             round(sector * (read_share + displacing * read_once)),
             round(sector * (write_share + displacing * written_once)),
         )
