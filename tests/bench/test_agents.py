@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from cuasmrl.bench.agents import Contest, Played, agents
+from cuasmrl.gpu.timing import L2
 from cuasmrl.schedule import Scoreboards
 
 GAME = Played("random", "softmax", "w8", 5, 0, 5, 4342.0, 0.02, 0.01, 0.01, 1.0, "00ff")
@@ -17,7 +18,7 @@ def kept_in(place: Path, **changes: object) -> Path:
 
 def test_a_kept_game_is_not_played_again(tmp_path: Path) -> None:
     contest = Contest(("random",), ("softmax",), (5,), seeds=1)
-    for changes in ({}, {"scoreboards": None}):
+    for changes in ({}, {"scoreboards": None}, {"l2": None}):
         file = kept_in(tmp_path / "games.jsonl", **changes)
         assert agents(contest, lambda done, total: None, file) == [GAME]
 
@@ -29,3 +30,14 @@ def test_a_game_with_other_scoreboards_is_another_game(tmp_path: Path) -> None:
     assert found != GAME
     assert found.scoreboards == "reassigned"
     assert len(file.read_text().splitlines()) == 2
+
+
+def test_a_game_with_a_warm_cache_is_another_game(tmp_path: Path) -> None:
+    file = kept_in(tmp_path / "games.jsonl")
+    cold = Contest(("random",), ("softmax",), (5,), seeds=1)
+    warm = Contest(("random",), ("softmax",), (5,), seeds=1, l2=L2.WARM)
+    (found,) = agents(warm, lambda done, total: None, file, jobs=1)
+    assert found.l2 == "warm"
+    (other,) = agents(cold, lambda done, total: None, tmp_path / "others.jsonl", jobs=1)
+    assert found.cycles < other.cycles
+    assert agents(cold, lambda done, total: None, file) == [GAME]

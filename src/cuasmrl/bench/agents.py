@@ -19,13 +19,14 @@ from cuasmrl.bench.kept import Kept
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import FINALISTS
 from cuasmrl.optimize.choice import choose_config
 from cuasmrl.schedule import Scoreboards
 
-Key: TypeAlias = tuple[str, str, str, int, int]
-"""Scoreboards, agent, workload, budget, seed."""
+Key: TypeAlias = tuple[str, str, str, str, int, int]
+"""Scoreboards, L2, agent, workload, budget, seed."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Contest:
     seeds: int = 5
     chip: str = "a100"
     scoreboards: Scoreboards = Scoreboards.KEPT
+    l2: L2 = L2.COLD
 
     def check(self) -> None:
         for agent in self.agents:
@@ -71,10 +73,11 @@ class Played:
     schedule: str
     """Its hash."""
     scoreboards: str = Scoreboards.KEPT.value
+    l2: str = L2.COLD.value
 
     @property
     def key(self) -> Key:
-        return self.scoreboards, self.agent, self.workload, self.budget, self.seed
+        return self.scoreboards, self.l2, self.agent, self.workload, self.budget, self.seed
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -86,7 +89,7 @@ def agents(
     """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
     wanted = [
-        (contest.scoreboards.value, agent, name, budget, seed)
+        (contest.scoreboards.value, contest.l2.value, agent, name, budget, seed)
         for budget in contest.budgets
         for name in contest.workloads
         for agent in contest.agents
@@ -101,8 +104,8 @@ def agents(
     return Kept(Played, keep).complete(wanted, lambda game: game.key, play, progress)
 
 
-def _play(chip_key: str, scoreboards: str, agent: str, name: str, budget: int, seed: int) -> Played:
-    kernel = _kernel(chip_key, name)
+def _play(chip_key: str, scoreboards: str, l2: str, agent: str, name: str, budget: int, seed: int) -> Played:
+    kernel = _kernel(chip_key, name, L2(l2))
     timer = VirtualTimer(kernel)
     how = Scoreboards(scoreboards)
     clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed, scoreboards=how)
@@ -111,15 +114,15 @@ def _play(chip_key: str, scoreboards: str, agent: str, name: str, budget: int, s
     gain = timer.confirm(kernel.original, best)
     return Played(
         agent, name, kernel.config, budget, seed, clock.spent, kernel.model.simulate(kernel.original).cycles,
-        clock.gain, gain.nominal, gain.median, gain.share_above_zero, best.key.hex(), scoreboards,
+        clock.gain, gain.nominal, gain.median, gain.share_above_zero, best.key.hex(), scoreboards, l2,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=2)
-def _kernel(chip_key: str, name: str) -> TracedKernel:
+def _kernel(chip_key: str, name: str, l2: L2) -> TracedKernel:
     """The config that an autotuner would choose."""
     workload, sizes = workloads.shape(name)
-    return choose_config(workload, chip(chip_key), sizes, lambda done, total: None)[0]
+    return choose_config(workload, chip(chip_key), sizes, lambda done, total: None, l2=l2)[0]
 
 
 def agents_table(games: Sequence[Played]) -> Table:

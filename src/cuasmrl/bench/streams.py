@@ -35,8 +35,8 @@ WARM = {
     "l2_jitter": 0.0,
     "warp_start": 0.0,
 }
-"""Instructions and constants are cached, rounds follow each other as if unrolled, nobody else uses L2, and warps
-begin together, as behind a barrier."""
+"""Instructions and constants are cached, rounds follow each other as if unrolled, nobody else uses L2, and
+warps begin together, as behind a barrier."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,16 @@ import typer
 from rich.table import Table
 
 from cuasmrl.cli.agents import ListsAgents, complete
-from cuasmrl.cli.console import Json, ScoreboardsName, console, print_json, progress, scoreboards_named
+from cuasmrl.cli.console import (
+    Json,
+    L2Name,
+    ScoreboardsName,
+    console,
+    l2_named,
+    print_json,
+    progress,
+    scoreboards_named,
+)
 
 app = typer.Typer(help="Measure on this machine, and print the table.")
 
@@ -255,6 +264,7 @@ def agents(
     jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
+    l2: L2Name = None,
     as_json: Json = False,
 ) -> None:
     """Agents at equal budgets on the published workloads.
@@ -273,6 +283,7 @@ def agents(
         seeds,
         chip,
         scoreboards_named(scoreboards),
+        l2_named(l2),
     )
     _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
 
@@ -302,6 +313,7 @@ def results(
     ] = None,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
+    l2: L2Name = None,
     as_json: Json = False,
 ) -> None:
     """The best config and schedule of each published workload.
@@ -313,7 +325,9 @@ def results(
     from cuasmrl.bench.results import results as measure
 
     how = scoreboards_named(scoreboards)
-    effort = Effort(tuple(agent or ["greedy", "evolve"]), budget, trial, chip=chip, scoreboards=how)
+    effort = Effort(
+        tuple(agent or ["greedy", "evolve"]), budget, trial, chip=chip, scoreboards=how, l2=l2_named(l2)
+    )
     names = workload or [w.name for w in workloads.all() if w.published]
     _show(lambda advance: measure(names, effort, advance, keep), results_table, as_json)
 

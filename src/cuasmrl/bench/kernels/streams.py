@@ -162,8 +162,8 @@ def softmax(warps: int) -> Workload:
 def repeated_sum(dtype: str, block: int, warps: int, times: int) -> Workload:
     """Sums of a block, each of which needs the one before.
 
-    In CUDA, because what was measured is the code of Triton in 2023, which goes through shared memory twice for
-    each sum; that of today does it once.
+    In CUDA, because what was measured is the code of Triton in 2023, which goes through shared memory twice
+    for each sum; that of today does it once.
     """
     kind, name = _SUMMED[dtype]
 

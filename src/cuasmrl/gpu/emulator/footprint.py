@@ -109,9 +109,10 @@ class _Rooms:
 
     def of(self, sectors: Sectors) -> Sectors:
         """The number of the buffer that holds a sector; -1 for one of which nothing is known."""
+        if not len(self.first):
+            return np.full(len(sectors), -1)
         room = np.searchsorted(self.first, sectors, "right") - 1
-        inside = (room >= 0) & (sectors <= self.last[room]) if len(self.last) else np.zeros(len(sectors), bool)
-        return np.where(inside, room, -1)
+        return np.where(sectors <= self.last[room], room, -1)
 
     def bytes_of(self, room: int) -> float:
         return SECTOR_BYTES * float(self.last[room] - self.first[room] + 1) if room >= 0 else math.inf

@@ -188,7 +188,8 @@ def _beyond_l1(model: Model, share: _Share) -> list[Bound]:
         return int(by_block[:tail_block].sum() + ease * by_block[tail_block:].sum())
 
     full, tail = rates.full, rates.tail
-    use, ease = Use.BEHIND_QUEUE + Demand.L2, min(tail.l2_read / full.l2_read, tail.l2_written / full.l2_written)
+    use = Use.BEHIND_QUEUE + Demand.L2
+    ease = min(tail.l2_read / full.l2_read, tail.l2_written / full.l2_written)
     sector = min(full.l2_read, tail.l2_read)
     taken = total(use, ease) + share.touched * sector
     awaited = (

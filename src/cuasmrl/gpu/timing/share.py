@@ -47,9 +47,7 @@ def with_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Trace:
     wave = emulator.chip.sm_count * resident_blocks(launch, emulator)
     in_wave, in_grid = sampled_blocks(launch.blocks, wave, sample_size(trace))
     sample = emulator.trace(launch, blocks=sorted({*in_wave, *in_grid}))
-    footprint = footprint_of(
-        sample, emulator.listing, in_wave, in_grid, wave, emulator.extents(launch)
-    )
+    footprint = footprint_of(sample, emulator.listing, in_wave, in_grid, wave, emulator.extents(launch))
     return replace(trace, header=replace(trace.header, footprint=footprint))
 
 
