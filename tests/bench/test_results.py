@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cuasmrl.bench.results import Effort, Outcome, results, results_table
+from cuasmrl.gpu.timing import L2
 
 EFFORT = Effort(("random",), budget=3, trial=0)
 ROW = Outcome(
@@ -42,6 +43,7 @@ def test_rows_of_another_effort_are_other_rows(tmp_path: Path, monkeypatch: pyte
         replace(EFFORT, budget=4),
         replace(EFFORT, agents=("greedy",)),
         replace(EFFORT, trial=2),
+        replace(EFFORT, l2=L2.WARM),
         EFFORT,
     ]
     for effort in others:

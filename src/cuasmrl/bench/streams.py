@@ -27,8 +27,16 @@ from cuasmrl.schedule import Schedule, control_flow
 _LINE = re.compile(r"(?:B([-0-5]{6}):R([-0-5]):W([-0-5]):([-Y]):S(\d\d)\s+)?(\S.*)")
 _REGISTERS = 255
 _FAR_APART = 4096
-WARM = {"fetch_latency": 0.0, "fetch_gap": 0.0, "constant_miss": 0.0, "branch_taken": 0.0, "l2_jitter": 0.0}
-"""Instructions and constants are cached, rounds follow each other as if unrolled, and nobody else uses L2."""
+WARM = {
+    "fetch_latency": 0.0,
+    "fetch_gap": 0.0,
+    "constant_miss": 0.0,
+    "branch_taken": 0.0,
+    "l2_jitter": 0.0,
+    "warp_start": 0.0,
+}
+"""Instructions and constants are cached, rounds follow each other as if unrolled, nobody else uses L2, and
+warps begin together, as behind a barrier."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def test_softmax_of_floats() -> None:
     check(softmax(8), 80, {"M": 3, "N": 1000})
 
 
-@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+@pytest.mark.parametrize("dtype", ["fp16", "fp32", "i32"])
 def test_repeated_sums(dtype: str) -> None:
     check(repeated_sum(dtype, 256, 4, 2), 80)
 

@@ -12,7 +12,14 @@ from cuasmrl import workloads
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.emulator import Emulator, Footprint, Trace
-from cuasmrl.gpu.emulator.footprint import distinct, first_touches, readers, sampled_blocks, writers
+from cuasmrl.gpu.emulator.footprint import (
+    distinct,
+    first_touches,
+    footprint_of,
+    readers,
+    sampled_blocks,
+    writers,
+)
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing.share import sample_size, trace_share, with_whole_footprint
 
@@ -99,6 +106,22 @@ def test_a_sample_agrees_with_the_whole() -> None:
     assert sample is not None
     assert sample.read.grid == pytest.approx(whole.read.grid, rel=0.25)
     assert sample.read.block == whole.read.block
+
+
+def test_no_more_is_touched_of_a_buffer_than_it_has() -> None:
+    """Three blocks of a large grid share nothing, and there is no telling that others do."""
+    emulator, launch = emulator_of("gemm_leaky_relu", {"M": 1024, "N": 1024, "K": 128})
+    # Of 16 by 16 tiles, in groups of eight rows: no two of these are in one row or one column.
+    assert launch.blocks == 256
+    chosen = [0, 77, 255]
+    sample = emulator.trace(launch, blocks=chosen)
+    operands = 2 * 2 * 1024 * 128
+
+    def found(extents: list[tuple[int, int]]) -> float:
+        return footprint_of(sample, emulator.listing, chosen, chosen, 108, extents).read.grid
+
+    assert found([]) > 2 * operands
+    assert found(emulator.extents(launch)) == operands
 
 
 def test_only_the_first_touch_of_a_block_counts() -> None:

@@ -20,7 +20,9 @@ def stream(*lines: str, arch: int = 86) -> Listing:
 
 
 def model_of(code: Listing, chip: str = "a6000", warps: int = 1, **changes: float) -> Model:
-    """A stream that runs straight through, in `warps` warps of one block; caches hold everything."""
+    """A stream that runs straight through, in `warps` warps of one block that begin together; caches hold
+    everything.
+    """
     header = Header(
         "by_hand",
         code.kernel.arch,
@@ -38,7 +40,7 @@ def model_of(code: Listing, chip: str = "a6000", warps: int = 1, **changes: floa
         empty, empty, empty, small, small, small, np.zeros(0, np.int64), empty, np.zeros(1, np.int64),
         np.zeros(0, np.int64),
     )  # fmt: skip
-    warm = {"fetch_latency": 0.0, "fetch_gap": 0.0, "constant_miss": 0.0}
+    warm = {"fetch_latency": 0.0, "fetch_gap": 0.0, "constant_miss": 0.0, "warp_start": 0.0}
     parameters = load_parameters(chip).with_values(warm | changes)
     return Model(Schedule.original(code), trace, chip, parameters)
 

@@ -94,7 +94,7 @@ def test_data_that_nobody_else_touches_comes_from_l2() -> None:
     found = by_name(model)
     per_block = 3 * 256 * 2
     rates = model.machine.share
-    sector = min(rates.full.l2_sector, rates.tail.l2_sector) / PARTS
+    sector = min(rates.full.l2_read, rates.tail.l2_read) / PARTS
     assert found["L2 bandwidth"].busy >= per_block / 32 * sector * len(kernel.trace.blocks)
     slow = model.with_parameters(model.parameters.with_values({"l2_latency": 500, "l2_far_latency": 500}))
     more = by_name(slow)["dependences of a warp"].cycles - found["dependences of a warp"].cycles

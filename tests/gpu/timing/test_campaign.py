@@ -61,7 +61,7 @@ def refusal(error: CuasmrlError) -> str:
 
 
 def births(model: Model, result: Result) -> np.ndarray:
-    """When the warps of each block could first issue: a block takes the seat of one that is done."""
+    """When the first warp of each block could first issue: a block takes the seat of one that is done."""
     ends = np.sort(result.block_end)[: len(result.block_end) - model.resident]
     return np.concatenate([np.zeros(model.resident, np.int64), ends - 1 + model.machine.block_start])
 
@@ -72,7 +72,8 @@ def unnamed_cycles(model: Model, result: Result) -> int:
     warps = log[:, Note.BLOCK] * (log[:, Note.WARP].max() + 1) + log[:, Note.WARP]
     # The last row of each warp in the log, which is in the order of time.
     last = log[len(log) - 1 - np.unique(warps[::-1], return_index=True)[1]]
-    lives = last[:, Note.CYCLE] + 1 - births(model, result)[last[:, Note.BLOCK]]
+    born = births(model, result)[last[:, Note.BLOCK]] + last[:, Note.WARP] * model.machine.warp_start
+    lives = last[:, Note.CYCLE] + 1 - born
     wrong = abs(int(result.warp_reasons.sum() - lives.sum()))
     wrong += int(abs(result.row_reasons.sum(axis=0) - result.warp_reasons).sum())
     wrong += int(abs(result.core_reasons.sum(axis=1) - result.cycles).sum())

@@ -2,18 +2,27 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from cuasmrl.compiled import compiled
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.emulator import Footprint, Header, Touched, Trace
 from cuasmrl.gpu.timing import L2, Model, Reason, bounds_of, load_parameters
-from cuasmrl.gpu.timing.memory_system import dram_bytes_per_cycle, share_of, traffic_of
-from cuasmrl.gpu.timing.records import PARTS
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.memory import wait_for_share
+from cuasmrl.gpu.timing.memory_system import Traffic, dram_bytes_per_cycle, share_of, traffic_of
+from cuasmrl.gpu.timing.records import PARTS, Sm
 from tests.traced_kernels import traced
 
 A100 = chip("a100")
 MB = 1e6
+
+
+@compiled
+def waited(state: Int, due: int, slack: int, at: int, cost: int) -> int:
+    return wait_for_share(state, due, slack, at, cost)
 
 
 def stream(read: float, written: float, blocks: int) -> Footprint:
@@ -63,7 +72,7 @@ def test_shares_by_hand() -> None:
     )
     share = share_of(header(None, 108 * 3 + 27), A100, parameters, L2.WARM)
     # 3,456 bytes a cycle over 108 SMs are 32 for each, a sector a cycle; over 27 it is the port that limits.
-    assert (share.full.l2_sector, share.tail.l2_sector) == (PARTS, PARTS // 2)
+    assert (share.full.l2_read, share.tail.l2_read) == (PARTS, PARTS // 2)
     assert (share.tail_block, share.block_interval) == (3, 108 * PARTS)
     assert share.dram_per_mille == 0
     cold = share_of(header(stream(1000 * MB, 0, 351), 351), A100, parameters, L2.COLD)
@@ -71,6 +80,68 @@ def test_shares_by_hand() -> None:
     sector = 32 / (dram_bytes_per_cycle(A100) / 108)
     displaced = 0.75 * A100.l2_bytes / (1000 * MB)
     assert cold.full.dram_read == pytest.approx(PARTS * sector * (1 + displaced), rel=0.01)
+
+
+def test_writes_take_more_of_l2() -> None:
+    parameters = load_parameters("a100").with_values(
+        {"l2_chip_bytes": 3456.0, "l2_written_bytes": 1728.0, "l2_bytes": 64.0}
+    )
+    share = share_of(header(None, 108), A100, parameters, L2.WARM)
+    assert (share.full.l2_read, share.full.l2_written) == (PARTS, 2 * PARTS)
+    assert share.port_sector == PARTS // 2
+
+
+def test_dram_reaches_less_where_reads_and_writes_are_mixed() -> None:
+    parameters = load_parameters("a100").with_values(
+        {"l2_kept": 1.0, "dram_efficiency": 1.0, "dram_mixed_efficiency": 0.8, "share_slack": 100.0}
+    )
+    moved = ((8, 0, 0), (0, 8, 0), (4, 3, 1), (6, 2, 0), (0, 0, 0))
+    assert [Traffic(*parts).mixed for parts in moved] == [0, 0, 1, 0.5, 0]
+    # So much is read that what L2 keeps or throws out does not count.
+    cold = {
+        written: share_of(header(stream(1e13, written, 108), 108), A100, parameters, L2.COLD)
+        for written in (0.0, 1e13)
+    }
+    assert cold[1e13].full.dram_read == pytest.approx(cold[0].full.dram_read / 0.8, rel=0.01)
+    # A read waits for the writes before it.
+    assert cold[0].dram_slack == pytest.approx(100 * PARTS, rel=0.01)
+    assert cold[1e13].dram_slack == pytest.approx(0, abs=0.01 * PARTS)
+    assert cold[1e13].l2_slack == 100 * PARTS
+
+
+def test_an_sm_waits_for_little_of_a_burst_and_for_all_of_a_stream() -> None:
+    state = np.zeros(int(Sm.WIDTH), np.int64)
+
+    def wait(at: int, cost: int) -> int:
+        return int(waited(state, int(Sm.DRAM_DUE), 1000, at, cost))
+
+    assert wait(0, 100) == 0
+    assert wait(0, 100) == 100 - 1000 * 100 // 1100
+    assert wait(10_000, 100) == 0, "what was asked for long ago is through"
+    waits = [wait(10_000, 1000) for _ in range(1000)]
+    assert waits[-1] == pytest.approx(100 + 999 * 1000 - 1000, rel=0.01)
+    assert state[Sm.DRAM_DUE] == 10_000 + 100 + 1000 * 1000
+
+
+def test_the_next_block_starts_after_a_while() -> None:
+    kernel = traced("vector_add")
+    model = Model(kernel.original, kernel.trace, kernel.chip, l2=L2.WARM)
+    blocks = model.resident + 1
+    # Else the end would be that of the last store.
+    free = {
+        "block_rate": 1e6,
+        "l2_bytes": 1e6,
+        "l2_chip_bytes": 1e9,
+        "l2_written_bytes": 1e9,
+        "l2_jitter": 0.0,
+    }
+
+    def end(**changes: float) -> int:
+        changed = model.with_parameters(model.parameters.with_values({**free, **changes}))
+        return int(changed.simulate(kernel.original, 0, blocks).block_end[-1])
+
+    assert end(block_start=500) - end(block_start=300) == pytest.approx(200, abs=10)
+    assert end(warp_start=8) > end(warp_start=0)
 
 
 def test_the_peak_of_a_chip() -> None:

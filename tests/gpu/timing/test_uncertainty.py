@@ -71,6 +71,23 @@ def test_members_stay_in_the_stated_ranges() -> None:
 
 
 @pytest.mark.parametrize("chip", sorted(CHIPS))
+def test_an_ensemble_has_every_value_of_what_is_unsettled_and_draws_what_has_a_range(chip: str) -> None:
+    parameters = load_parameters(chip)
+    members = draw(parameters, 60, seed=1)
+    for name, number in parameters.numbers.items():
+        drawn = {member[name] for member in members}
+        if number.choices:
+            assert drawn == set(number.choices), name
+        else:
+            assert (len(drawn) > 10) == (number.low < number.high), name
+    beyond = ("l2_bytes", "l2_chip_bytes", "l2_written_bytes", "share_slack", "l2_latency", "dram_latency",
+              "dram_efficiency", "dram_mixed_efficiency", "block_start", "launch_time")  # fmt: skip
+    assert [name for name in beyond if parameters.numbers[name].low == parameters.numbers[name].high] == []
+    for name, values in {"copy_bytes": (32, 64, 128), "warp_choice": (0, 1, 2)}.items():
+        assert parameters.numbers[name].choices == values
+
+
+@pytest.mark.parametrize("chip", sorted(CHIPS))
 def test_every_number_has_its_source(chip: str) -> None:
     for name, number in load_parameters(chip).numbers.items():
         assert number.source, name

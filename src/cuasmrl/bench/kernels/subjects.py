@@ -13,7 +13,7 @@ from cuasmrl.workloads.definitions.common import tile
 from cuasmrl.workloads.definitions.normalisation import LAYERNORM
 from cuasmrl.workloads.model import Config, Workload
 
-_WIDTH = {"fp16": 2, "fp32": 4, "fp64": 8}
+_WIDTH = {"fp16": 2, "fp32": 4, "i32": 4, "fp64": 8}
 _STREAMS = {"fill": 1, "read": 1, "scale": 2, "triad": 4, "stencil3": 2, "stencil5": 2}
 """Arrays that are read or written."""
 _TILE = re.compile(r"m(\d+)n(\d+)k(\d+)_w(\d+)_s(\d+)(_t)?")

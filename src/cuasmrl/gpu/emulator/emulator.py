@@ -127,6 +127,10 @@ class Emulator:
             env.memory.finish()
         return Run(len(chosen), warp_instructions, lane_instructions)
 
+    def extents(self, launch: Launch) -> list[tuple[int, int]]:
+        """Where a launch has its buffers: the addresses of the first byte and behind the last."""
+        return [(region.start, region.limit) for region in self._memory(launch).regions]
+
     def _chosen(self, launch: Launch, blocks: Sequence[int] | None) -> npt.NDArray[np.int64]:
         if blocks is None:
             return np.arange(launch.blocks)
@@ -139,10 +143,7 @@ class Emulator:
 
     def _environment(self, launch: Launch, budget: int) -> Environment:
         self._check_arguments(launch)
-        arrays: dict[str, npt.NDArray[Any]] = {
-            f"argument {k}": a for k, a in enumerate(launch.arguments) if isinstance(a, np.ndarray) and a.size
-        }
-        memory = GlobalMemory(arrays, self.module.data, self._find)
+        memory = self._memory(launch)
         local = self._local_bytes
         banks = dict(self.module.banks)
         banks[0] = launch_bank(self.kernel, launch, local, self._parameters(launch, memory))
@@ -150,6 +151,12 @@ class Emulator:
         return Environment(
             launch, memory, Constants(banks), self.module, shared, local, budget, self.chip.sm_count
         )
+
+    def _memory(self, launch: Launch) -> GlobalMemory:
+        arrays: dict[str, npt.NDArray[Any]] = {
+            f"argument {k}": a for k, a in enumerate(launch.arguments) if isinstance(a, np.ndarray) and a.size
+        }
+        return GlobalMemory(arrays, self.module.data, self._find)
 
     def _check_arguments(self, launch: Launch) -> None:
         parameters = self.kernel.parameters

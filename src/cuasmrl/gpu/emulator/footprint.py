@@ -6,6 +6,8 @@ them share tells how much all of them touch together.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -40,18 +42,35 @@ def sampled_blocks(blocks: int, wave: int, count: int, seed: int = 0) -> tuple[l
 
 
 def footprint_of(
-    trace: Trace, listing: Listing, in_wave: Sequence[int], in_grid: Sequence[int], wave: int
+    trace: Trace,
+    listing: Listing,
+    in_wave: Sequence[int],
+    in_grid: Sequence[int],
+    wave: int,
+    extents: Sequence[tuple[int, int]],
 ) -> Footprint:
-    """From a trace of sampled blocks; `wave` blocks run at the same time."""
+    """From a trace of sampled blocks; `wave` blocks run at the same time.
+
+    No more is touched of a buffer than it has: `extents` are the addresses of its first byte and behind its
+    last. In a grid of many blocks a few that share nothing say little.
+    """
     grid = trace.header.grid[0] * trace.header.grid[1] * trace.header.grid[2]
     together = min(wave, grid)
+    rooms = _rooms(extents)
 
     def touched(instructions: frozenset[int]) -> Touched:
-        groups = _groups(trace, instructions)
+        groups = _groups(trace, instructions, rooms)
+
+        def distinct_of(blocks: Sequence[int], all_of: int) -> float:
+            found = Counter[int]()
+            for one in groups:
+                found[one.room] += one.distinct(blocks, all_of)
+            return sum(min(size, rooms.bytes_of(room)) for room, size in found.items())
+
         return Touched(
             block=sum(one.block(in_grid) for one in groups),
-            wave=sum(one.distinct(in_wave, together) for one in groups),
-            grid=sum(one.distinct(in_grid, grid) for one in groups),
+            wave=distinct_of(in_wave, together),
+            grid=distinct_of(in_grid, grid),
         )
 
     return Footprint(touched(readers(listing)), touched(writers(listing)), together)
@@ -82,13 +101,39 @@ def distinct(each: float, union: float, sampled: int, blocks: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class _Rooms:
+    """The buffers of a launch, in sectors."""
+
+    first: Sectors
+    last: Sectors
+
+    def of(self, sectors: Sectors) -> Sectors:
+        """The number of the buffer that holds a sector; -1 for one of which nothing is known."""
+        if not len(self.first):
+            return np.full(len(sectors), -1)
+        room = np.searchsorted(self.first, sectors, "right") - 1
+        return np.where(sectors <= self.last[room], room, -1)
+
+    def bytes_of(self, room: int) -> float:
+        return SECTOR_BYTES * float(self.last[room] - self.first[room] + 1) if room >= 0 else math.inf
+
+
+def _rooms(extents: Sequence[tuple[int, int]]) -> _Rooms:
+    bounds = sorted((start // SECTOR_BYTES, (end - 1) // SECTOR_BYTES) for start, end in extents)
+    return _Rooms(
+        np.array([first for first, _ in bounds], np.int64), np.array([last for _, last in bounds], np.int64)
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class _Group:
-    """What one instruction was the first of its block to touch, by block.
+    """What one instruction was the first of its block to touch of one buffer, by block.
 
     Instructions are kept apart because what they share differs: every block reads the same weights, and each
     its own row.
     """
 
+    room: int
     sectors: dict[int, Sectors]
 
     def block(self, blocks: Sequence[int]) -> float:
@@ -139,14 +184,13 @@ def writers(listing: Listing) -> frozenset[int]:
     )
 
 
-def _groups(trace: Trace, instructions: frozenset[int]) -> list[_Group]:
+def _groups(trace: Trace, instructions: frozenset[int], rooms: _Rooms) -> list[_Group]:
     access, sector = first_touches(trace, instructions)
-    instruction = trace.access_instruction[access]
+    instruction, room = trace.access_instruction[access], rooms.of(sector)
     block = trace.access_warp[access] // trace.header.warps_per_block
     groups = []
-    for number in np.unique(instruction):
-        mine = instruction == number
-        groups.append(
-            _Group({int(trace.blocks[k]): sector[mine & (block == k)] for k in np.unique(block[mine])})
-        )
+    for number, buffer in np.unique(np.stack((instruction, room)), axis=1).T:
+        mine = (instruction == number) & (room == buffer)
+        by_block = {int(trace.blocks[k]): sector[mine & (block == k)] for k in np.unique(block[mine])}
+        groups.append(_Group(int(buffer), by_block))
     return groups

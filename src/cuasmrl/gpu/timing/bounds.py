@@ -187,15 +187,19 @@ def _beyond_l1(model: Model, share: _Share) -> list[Bound]:
         by_block = share.taken[:, :, use, Taken.TOTAL].sum(axis=1)
         return int(by_block[:tail_block].sum() + ease * by_block[tail_block:].sum())
 
-    use, ease = Use.BEHIND_QUEUE + Demand.L2, rates.tail.l2_sector / rates.full.l2_sector
-    sector = min(rates.full.l2_sector, rates.tail.l2_sector)
+    full, tail = rates.full, rates.tail
+    use = Use.BEHIND_QUEUE + Demand.L2
+    ease = min(tail.l2_read / full.l2_read, tail.l2_written / full.l2_written)
+    sector = min(full.l2_read, tail.l2_read)
     taken = total(use, ease) + share.touched * sector
     awaited = (
         int(min(1, ease) * (share.total(use, Taken.AWAITED) + share.ended(use))) + share.fetched * sector
     )
     largest = max(share.largest(use), MOST_SECTORS * sector)
     latency = int(share.taken[:, :, use, Taken.LATENCY].min())
-    behind = share.behind(use, awaited // PARTS, -(-largest // PARTS) - latency) if latency < FAR else 0
+    # An SM may be ahead of its share by so much.
+    ahead = -(-(largest + rates.l2_slack) // PARTS)
+    behind = share.behind(use, awaited // PARTS, ahead - latency) if latency < FAR else 0
     through = share.first(use) + taken // PARTS if taken else 0
     found = [Bound("L2 bandwidth", taken / PARTS, max(behind, through))]
     use = Use.BEHIND_QUEUE + Demand.DRAM

@@ -241,6 +241,7 @@ def _queued(i: Instruction, parameters: Parameters) -> Fields:
             way, load, raw, war = Way.CONSTANT, False, f"raw LDC {kind}", f"war LDC {kind}"
         case "SHFL":
             raw, war = "shuffle_latency", "war LDS.32 regular"
+            row[Row.LEAST_PASSES] = parameters.cycles("shuffle_turns")
         case _:
             way, load, raw, war = Way.OTHER, False, "special_latency", "war LDS.32 regular"
     result = parameters.cycles(raw) if load or not i.opcode.startswith("ST") else 0

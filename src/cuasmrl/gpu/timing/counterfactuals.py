@@ -113,9 +113,11 @@ MECHANISMS = (
     ),
     Mechanism("copies fill shared memory beside the port", {"copy_fills_shared": 0}),
     Mechanism("L2 as near as L1", {"l2_latency": 0, "l2_far_latency": 0, "l2_jitter": 0, "dram_latency": 0}),
-    Mechanism("L2 bandwidth unlimited", {"l2_bytes": _PLENTY, "l2_chip_bytes": _PLENTY}),
-    Mechanism("DRAM bandwidth unlimited", {"dram_efficiency": _PLENTY}),
-    Mechanism("next block starts at once", {"block_start": 1, "block_rate": _PLENTY}),
+    Mechanism(
+        "L2 bandwidth unlimited", {"l2_bytes": _PLENTY, "l2_chip_bytes": _PLENTY, "l2_written_bytes": _PLENTY}
+    ),
+    Mechanism("DRAM bandwidth unlimited", {"dram_efficiency": _PLENTY, "dram_mixed_efficiency": _PLENTY}),
+    Mechanism("next block starts at once", {"block_start": 1, "warp_start": 0, "block_rate": _PLENTY}),
 )
 
 

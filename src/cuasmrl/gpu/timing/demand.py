@@ -115,7 +115,7 @@ def demand_of(rows: Int, work: Int, machine: Machine, sectors: Int, place: int, 
     way, load = rows[i, Row.WAY], rows[i, Row.IS_LOAD]
     access = work[place] if place >= 0 else -1
     if way == Way.SHARED and (access >= 0 or place < 0):
-        passes = max(1, work[access + Access.PASSES]) if access >= 0 else 1
+        passes = max(1, work[access + Access.PASSES]) if access >= 0 else rows[i, Row.LEAST_PASSES]
         amounts[Demand.SHARED] = passes * _WARP_WORD_BYTES // machine.shared_bytes
         if load:
             amounts[Demand.RETURN] = rows[i, Row.WORDS] * _WARP_WORD_BYTES // machine.return_bytes
@@ -131,5 +131,5 @@ def demand_of(rows: Int, work: Int, machine: Machine, sectors: Int, place: int, 
     amounts[Demand.DRAM] = work[access + Access.FRESH] * (rates.dram_read if load else rates.dram_written)
     if is_cached_load(rows, i):
         return brings_its_own(work, sectors, access)
-    amounts[Demand.L2] = work[access + Access.SECTORS] * rates.l2_sector
+    amounts[Demand.L2] = work[access + Access.SECTORS] * (rates.l2_read if load else rates.l2_written)
     return 1 if load and work[access + Access.SECTORS] else 0

@@ -63,6 +63,7 @@ class Machine(NamedTuple):
     prefetch_lines: int
     l0_lines: int
     block_start: int
+    warp_start: int
     warp_choice: int
 
 
@@ -99,6 +100,7 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
         prefetch_lines=cycles("prefetch_lines"),
         l0_lines=cycles("l0_bytes") // _LINE_BYTES,
         block_start=cycles("block_start"),
+        warp_start=cycles("warp_start"),
         warp_choice=cycles("warp_choice"),
     )
 

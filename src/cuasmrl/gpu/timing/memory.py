@@ -170,6 +170,19 @@ def global_access(
 
 
 @inlined
+def wait_for_share(state: Int, due: int, slack: int, at: int, cost: int) -> int:
+    """How long a request waits for the SM's share of L2 or DRAM, in parts of a cycle; takes the share.
+
+    SMs are not in step: while some ask for nothing, others get more than their share. So an SM that is behind
+    its share by little, as after the loads of one block, waits for little of that; one that is far behind, as
+    when bandwidth limits the kernel, for all of it but the slack.
+    """
+    behind = max(0, state[due] - at)
+    state[due] = max(state[due], at) + cost
+    return behind - slack * behind // (slack + behind) if behind else 0
+
+
+@inlined
 def beyond_l1(
     machine: Machine, state: Int, w: int, hit: int, load: int, missing: int, fresh: int, start: int,
     random: int,
@@ -181,18 +194,20 @@ def beyond_l1(
     """
     rates = machine.share.tail if state[w + Warp.BLOCK] >= machine.share.tail_block else machine.share.full
     leave = max(start * PARTS, state[Sm.L2_FREE])
-    state[Sm.L2_FREE] = leave + missing * rates.l2_sector
+    cost = missing * (rates.l2_read if load else rates.l2_written)
+    leave += wait_for_share(state, Sm.L2_DUE, machine.share.l2_slack, leave, cost)
+    state[Sm.L2_FREE] = leave + missing * machine.share.port_sector
     arrived = state[Sm.L2_FREE]
     latency = machine.l2_latency
     if leave - start * PARTS > latency * PARTS:
         state[Sm.CAUSE] = Cause.L2_SHARE
     if fresh:
-        sent = max(leave, state[Sm.DRAM_FREE])
-        state[Sm.DRAM_FREE] = sent + fresh * (rates.dram_read if load else rates.dram_written)
+        cost = fresh * (rates.dram_read if load else rates.dram_written)
+        wait = wait_for_share(state, Sm.DRAM_DUE, machine.share.dram_slack, leave, cost)
         if random % _DRAWS * 1000 < machine.share.dram_per_mille * _DRAWS:
             latency = machine.dram_latency
-            leave = sent
-            arrived = max(arrived, state[Sm.DRAM_FREE])
+            leave += wait
+            arrived += wait
             state[Sm.CAUSE] = Cause.DRAM
         elif (random >> _FAR_SHIFT) % 1000 < machine.share.far_per_mille:
             latency = machine.l2_far_latency

@@ -45,11 +45,17 @@ class Traffic:
     def total(self) -> float:
         return self.read + self.written + self.displaced
 
+    @property
+    def mixed(self) -> float:
+        """1 if as much is read as written, 0 if there is only one of the two."""
+        return 2 * min(self.read, self.total - self.read) / self.total if self.total else 0.0
+
 
 class Rates(NamedTuple):
     """What a sector costs an SM, in parts of a cycle, and where it comes from."""
 
-    l2_sector: int
+    l2_read: int
+    l2_written: int
     dram_read: int
     """Of a sector that is read for the first time in its block, times how often DRAM has to bring it."""
     dram_written: int
@@ -69,6 +75,11 @@ class Share(NamedTuple):
     """Parts of a cycle between two blocks that the chip gives to an SM."""
     far_per_mille: int
     """Of those of them that L2 holds: how many lie in the far partition."""
+    port_sector: int
+    """What a sector takes of the SM's own port to L2, in parts of a cycle."""
+    l2_slack: int
+    dram_slack: int
+    """How far ahead of its share an SM may be as others are behind, in parts of a cycle."""
 
 
 def fits(footprint: Footprint, chip: Chip) -> bool:
@@ -112,23 +123,28 @@ def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Shar
             )
         read_share, write_share, far_share = parameters["dram_share"], 0.0, 0.0
         displacing = read_once = written_once = 0.0
+        mixed = 0.0
     else:
         traffic = traffic_of(footprint, blocks, chip, parameters, l2)
         read_share = _ratio(traffic.read, blocks * footprint.read.block)
         write_share = _ratio(traffic.written, blocks * footprint.written.block)
         far_share = _FAR_SHARE
+        mixed = traffic.mixed
         # Whatever comes into L2 throws something out.
         displacing = _ratio(traffic.displaced, footprint.grid)
         read_once = _ratio(footprint.read.grid, blocks * footprint.read.block)
         written_once = _ratio(footprint.written.grid, blocks * footprint.written.block)
     rest = blocks % chip.sm_count
+    alone, both = parameters["dram_efficiency"], parameters["dram_mixed_efficiency"]
+    efficiency = alone - (alone - both) * mixed
 
     def rates(busy: int) -> Rates:
-        l2_bytes = min(parameters["l2_bytes"], parameters["l2_chip_bytes"] / busy)
-        dram_bytes = dram_bytes_per_cycle(chip) * parameters["dram_efficiency"] / busy
+        port = parameters["l2_bytes"]
+        dram_bytes = dram_bytes_per_cycle(chip) * efficiency / busy
         sector = SECTOR_BYTES * PARTS / dram_bytes
         return Rates(
-            round(SECTOR_BYTES * PARTS / l2_bytes),
+            round(SECTOR_BYTES * PARTS / min(port, parameters["l2_chip_bytes"] / busy)),
+            round(SECTOR_BYTES * PARTS / min(port, parameters["l2_written_bytes"] / busy)),
             round(sector * (read_share + displacing * read_once)),
             round(sector * (write_share + displacing * written_once)),
         )
@@ -141,6 +157,9 @@ def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Shar
         round(_PER_MILLE * read_share),
         round(PARTS * min(blocks, chip.sm_count) / parameters["block_rate"]),
         round(_PER_MILLE * far_share),
+        round(SECTOR_BYTES * PARTS / parameters["l2_bytes"]),
+        round(PARTS * parameters["share_slack"]),
+        round(PARTS * parameters["share_slack"] * (1 - mixed)),
     )
 
 

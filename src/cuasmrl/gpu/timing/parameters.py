@@ -145,6 +145,8 @@ def parse_parameters(chip: str, text: str) -> Parameters:
 # A part and what it is part of; and what is near, and what lies behind it.
 _AT_MOST = (
     ("l2_bytes", "l2_chip_bytes"),
+    ("l2_written_bytes", "l2_chip_bytes"),
+    ("dram_mixed_efficiency", "dram_efficiency"),
     ("copy_bytes", "shared_bytes"),
     ("l2_latency", "l2_far_latency"),
     ("l2_latency", "dram_latency"),

@@ -95,7 +95,7 @@ def send(
     visit = state[w + Warp.VISIT]
     complete = accepted + code[p + Row.RAW] - machine.accept_delay
     if way == Way.SHARED and (access >= 0 or slot < 0):
-        passes = max(1, work[access + Access.PASSES]) if access >= 0 else 1
+        passes = max(1, work[access + Access.PASSES]) if access >= 0 else code[p + Row.LEAST_PASSES]
         complete += shared(code, machine, state, p, c, passes, accepted)
     elif access >= 0:
         who = code[p + Row.ORIGINAL] << 6 | state[w + Warp.NUMBER]

@@ -201,7 +201,7 @@ class Sm(IntEnum):
     TAG_FREE = 0
     """In sixteenths."""
     L2_FREE = 1
-    """In parts of a cycle, and so is `DRAM_FREE`."""
+    """When the port to L2 is free, in parts of a cycle."""
     CLOCK = 2
     """Counts accesses, so that the oldest line can leave a cache."""
     STARTED = 3
@@ -214,16 +214,19 @@ class Sm(IntEnum):
     """Of the latency jitter."""
     PORT_END = 8
     """When the data port has done what has been asked of it, but for copies that are on their way."""
-    DRAM_FREE = 9
-    START_FREE = 11
-    """When the chip gives this SM its next block, in parts of a cycle."""
+    DRAM_DUE = 9
+    """When the SM's share of DRAM has moved all that was asked for, in parts of a cycle."""
     CAUSE = 10
     """What the last access to global memory waits for, a `Cause`."""
-    ACCEPTS = 12
+    START_FREE = 11
+    """When the chip gives this SM its next block, in parts of a cycle."""
+    L2_DUE = 12
+    """As `DRAM_DUE`, of L2."""
+    ACCEPTS = 13
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
-    PORT = 12 + ACCEPT_RING
+    PORT = 13 + ACCEPT_RING
     """When the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
-    WIDTH = 12 + ACCEPT_RING + 2 * PORT_RING
+    WIDTH = 13 + ACCEPT_RING + 2 * PORT_RING
 
 
 class Core(IntEnum):

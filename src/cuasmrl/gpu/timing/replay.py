@@ -67,8 +67,8 @@ def next_start(machine: Machine, state: Int, ready: int) -> int:
 
 
 @compiled
-def start_block(work: Int, layout: Layout, state: Int, seat: int, now: int) -> None:
-    """Put the warps of the next block into their slots; they may issue from cycle `now` on."""
+def start_block(work: Int, machine: Machine, layout: Layout, state: Int, seat: int, now: int) -> None:
+    """Put the warps of the next block into their slots; the first may issue from cycle `now` on."""
     per_block = work[Job.WARPS_PER_BLOCK]
     block = state[Sm.STARTED]
     state[Sm.STARTED] += 1
@@ -84,12 +84,13 @@ def start_block(work: Int, layout: Layout, state: Int, seat: int, now: int) -> N
         state[w + Warp.VISIT] = work[path]
         state[w + Warp.LAST_VISIT] = work[path + 1]
         state[w + Warp.POSITION] = work[work[Job.BLOCK_STARTS] + work[work[path]]]
-        state[w + Warp.BORN] = now
-        state[w + Warp.LAST_ISSUE] = now - 1
-        state[w + Warp.STALL_END] = now
+        born = now + k * machine.warp_start
+        state[w + Warp.BORN] = born
+        state[w + Warp.LAST_ISSUE] = born - 1
+        state[w + Warp.STALL_END] = born
         slot = (w - layout.warps) // _WARP_WIDTH
         state[w + Warp.READY] = layout.ready + slot % SUB_CORES * layout.slots + slot // SUB_CORES
-        state[state[w + Warp.READY]] = now
+        state[state[w + Warp.READY]] = born
 
 
 @inlined
@@ -190,7 +191,7 @@ def go_on(
             state[Sm.FINISHED] += 1
             if state[Sm.STARTED] < blocks:
                 at = next_start(machine, state, now + machine.block_start)
-                start_block(work, layout, state, seat, at)
+                start_block(work, machine, layout, state, seat, at)
                 wake(layout, state, at)
     else:
         p = state[w + Warp.POSITION]
@@ -223,7 +224,8 @@ def run(
 ) -> None:  # fmt: skip
     """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
     for k in range(min(resident, blocks)):
-        start_block(work, layout, state, layout.seats + k * _SEAT_WIDTH, next_start(machine, state, 0))
+        seat = layout.seats + k * _SEAT_WIDTH
+        start_block(work, machine, layout, state, seat, next_start(machine, state, 0))
     now = soonest_issue(layout, state)
     while now < FAR and state[Sm.FINISHED] < blocks:
         for number in range(SUB_CORES):
@@ -280,7 +282,7 @@ def block_ends(layout: Layout, state: Int, blocks: int) -> Int:
     """When each block was done; 0 for one that never was."""
     ends = state[layout.ends : layout.ends + blocks].copy()
     # The kernel has ended when its last stores are through.
-    drained = max(state[Sm.L2_FREE], state[Sm.DRAM_FREE]) // PARTS
+    drained = max(state[Sm.L2_FREE], state[Sm.L2_DUE], state[Sm.DRAM_DUE]) // PARTS
     last = ends.argmax()
     if ends.all():
         ends[last] = max(ends[last], drained)

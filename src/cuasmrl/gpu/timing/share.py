@@ -47,7 +47,7 @@ def with_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Trace:
     wave = emulator.chip.sm_count * resident_blocks(launch, emulator)
     in_wave, in_grid = sampled_blocks(launch.blocks, wave, sample_size(trace))
     sample = emulator.trace(launch, blocks=sorted({*in_wave, *in_grid}))
-    footprint = footprint_of(sample, emulator.listing, in_wave, in_grid, wave)
+    footprint = footprint_of(sample, emulator.listing, in_wave, in_grid, wave, emulator.extents(launch))
     return replace(trace, header=replace(trace.header, footprint=footprint))
 
 
@@ -61,5 +61,7 @@ def with_whole_footprint(trace: Trace, launch: Launch, emulator: Emulator) -> Tr
     """A trace of all blocks with what they touch, exactly."""
     wave = emulator.chip.sm_count * resident_blocks(launch, emulator)
     in_wave, _ = sampled_blocks(launch.blocks, wave, wave)
-    footprint = footprint_of(trace, emulator.listing, in_wave, range(launch.blocks), wave)
+    footprint = footprint_of(
+        trace, emulator.listing, in_wave, range(launch.blocks), wave, emulator.extents(launch)
+    )
     return replace(trace, header=replace(trace.header, footprint=footprint))
