@@ -18,7 +18,7 @@ LAYERS = (
     "agents",
     "optimize.runs", "optimize.gate", "optimize",
     "deploy.store", "deploy.deposit", "deploy.recorded", "deploy.triton", "deploy.shim", "deploy.doctor",
-    "explain.report", "explain.comparison", "explain.moves",
+    "explain.waits", "explain.comparison", "explain.moves", "explain.report",
     "bench",
     "cli",
 )  # fmt: skip

@@ -18,8 +18,8 @@ from cuasmrl.explain.comparison.changes import (
     Timed,
 )
 from cuasmrl.explain.comparison.words import sentences
-from cuasmrl.explain.report.charges import charged
-from cuasmrl.explain.report.holds import holds_of, issues
+from cuasmrl.explain.waits.charges import charged
+from cuasmrl.explain.waits.holds import holds_of, issues
 from cuasmrl.gpu.timing import REASON_NAMES, Model, Reason, Result
 from cuasmrl.gpu.timing.records import SUB_CORES, Note
 from cuasmrl.schedule import Schedule, control_flow

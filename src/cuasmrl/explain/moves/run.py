@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cuasmrl.explain.moves.explain import Advance, Explanation, explain, silent
-from cuasmrl.explain.report.run import kernel_of_run
 from cuasmrl.gpu.devices import VirtualTimer
 from cuasmrl.optimize.runs import RunConfig, RunDirectory
+from cuasmrl.optimize.runs.tracing import kernel_of_run
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cuasmrl.explain.report.charges import BY_PREDECESSOR
 from cuasmrl.explain.report.loop import ISSUED, HotLoop, Row, Side
 from cuasmrl.explain.report.palette import reason_class
 from cuasmrl.explain.report.shapes import dash, down, number, path, rectangle, signed, text
+from cuasmrl.explain.waits.charges import BY_PREDECESSOR
 from cuasmrl.gpu.timing import REASON_NAMES
 
 HEIGHT = 98

@@ -1,0 +1,55 @@
+"""Replays of one schedule under several seeds, from which all that is told of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cuasmrl.gpu.devices.virtual import UNSEEN_SEEDS
+from cuasmrl.gpu.timing import Result
+from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.schedule import Schedule
+
+_LOGGED = 50_000
+"""Issues that are looked at to see who waits for whom."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replays:
+    schedule: Schedule
+    seeds: tuple[int, ...]
+    results: tuple[Result, ...]
+    """One for each seed; the first with a log."""
+
+    @property
+    def cycles(self) -> tuple[int, ...]:
+        """Of the whole kernel."""
+        return tuple(result.cycles for result in self.results)
+
+    @property
+    def log(self) -> Int:
+        return self.results[0].log
+
+    @cached_property
+    def rows(self) -> Int:
+        """Cycles of all warps and seeds, by position and reason."""
+        first, *others = (result.row_reasons for result in self.results)
+        total: Int = sum(others, first)
+        return total
+
+    @cached_property
+    def cores(self) -> Int:
+        """Cycles of all sub-cores and seeds by reason: they sum to sub-cores times the sum of `cycles`."""
+        first, *others = (result.core_reasons.sum(axis=0) for result in self.results)
+        total: Int = sum(others, first)
+        return total
+
+
+def replays_of(kernel: TracedKernel, schedule: Schedule, seeds: Sequence[int] = UNSEEN_SEEDS) -> Replays:
+    """Under seeds that no search uses, if no others are given."""
+    logged = [_LOGGED, *[0] * (len(seeds) - 1)]
+    table = kernel.model.table(schedule)
+    results = (kernel.model.replay(table, seed, logged=n) for seed, n in zip(seeds, logged, strict=True))
+    return Replays(schedule, tuple(seeds), tuple(results))
