@@ -184,7 +184,7 @@ def hot_loop(
         raise CuasmrlError(
             f"the schedule is none of {kernel.name} {kernel.config}: it was made from other code"
         )
-    old, new = (replays_of(kernel, s, seeds) for s in (original, schedule))
+    old, new = (replays_of(kernel.model, s, seeds) for s in (original, schedule))
     return loop_between(kernel, old, new, gain)
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cuasmrl.gpu.devices.virtual import UNSEEN_SEEDS
-from cuasmrl.gpu.timing import Result
+from cuasmrl.gpu.timing import Model, Result
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Schedule
 
 _LOGGED = 50_000
@@ -47,9 +46,11 @@ class Replays:
         return total
 
 
-def replays_of(kernel: TracedKernel, schedule: Schedule, seeds: Sequence[int] = UNSEEN_SEEDS) -> Replays:
-    """Under seeds that no search uses, if no others are given."""
-    logged = [_LOGGED, *[0] * (len(seeds) - 1)]
-    table = kernel.model.table(schedule)
-    results = (kernel.model.replay(table, seed, logged=n) for seed, n in zip(seeds, logged, strict=True))
+def replays_of(
+    model: Model, schedule: Schedule, seeds: Sequence[int] = UNSEEN_SEEDS, logged: int = _LOGGED
+) -> Replays:
+    """Under seeds that no search uses, if no others are given; so many issues of the first are kept."""
+    table = model.table(schedule)
+    counts = [logged, *[0] * (len(seeds) - 1)]
+    results = (model.replay(table, seed, logged=count) for seed, count in zip(seeds, counts, strict=True))
     return Replays(schedule, tuple(seeds), tuple(results))
