@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,18 +61,17 @@ def explain_best(
     """Explain the best schedule of a run whose kernel is traced, and keep it for reports."""
     best = run.best(kernel.listing)
     found = explain(kernel, best, VirtualTimer(kernel), advance, limit)
-    rules = [rule.as_dict() for rule in rules_of([found])]
-    kept = {
-        "format": _FORMAT,
-        "version": __version__,
-        "best": best.key.hex(),
-        **found.as_dict(),
-        "rules": rules,
-    }
     # Somebody else's run may be explained without being written to.
     with suppress(CuasmrlError):
-        run.keep_explanation(kept)
+        run.keep_explanation(as_kept(found, best))
     return found
+
+
+def as_kept(found: Explanation, best: Schedule) -> dict[str, Any]:
+    """An explanation with its rules, as plain data."""
+    data = {**_mark(best), **found.as_dict(), "rules": [rule.as_dict() for rule in rules_of([found])]}
+    plain: dict[str, Any] = json.loads(json.dumps(data))
+    return plain
 
 
 def kept_explanation(run: RunDirectory, best: Schedule) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ from typing import Any
 from cuasmrl.explain.waits.holds import Hold, holds_of, issues
 from cuasmrl.explain.waits.regions import Region
 from cuasmrl.explain.waits.replays import Replays
-from cuasmrl.gpu.timing import REASON_NAMES
 from cuasmrl.gpu.timing.records import Note
 
 
@@ -21,8 +20,8 @@ class Issue:
     """Since the first issue of the iteration."""
     complete: int
     """When its result is there; the cycle of issue where the latency is fixed."""
-    reason: str | None
-    """The last thing that held it up, as far as the log says; None if it followed at once."""
+    reason: int | None
+    """The last thing that held it up, a `Reason`, as far as the log says; None if it followed at once."""
     by: int | None
     """The instruction that did."""
 
@@ -96,7 +95,7 @@ def _iteration(found: Sequence[tuple[list[int], Hold | None]], end: int, order: 
             order[row[Note.POSITION]],
             row[Note.CYCLE] - start,
             max(row[Note.COMPLETE], row[Note.CYCLE]) - start,
-            None if hold is None else REASON_NAMES[hold.reason],
+            None if hold is None else int(hold.reason),
             None if hold is None else order[hold.by],
         )
         for row, hold in found
