@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
+from cuasmrl.binary.cubin.notes import tool_of
 from cuasmrl.explain.comparison import Comparison, compare_replays
 from cuasmrl.explain.report.cycles import KernelCycles, cycles_between
 from cuasmrl.explain.report.dependences import Dependence, dependences_of
@@ -40,6 +41,8 @@ class Subject:
     resident: int
     limit: str
     """What keeps more blocks from being resident."""
+    tool: str | None
+    """That wrote the cubin, if it says so."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,17 @@ class Analysis:
     dependences: tuple[Dependence, ...]
     headroom: Headroom
     comparison: Comparison
+    kernel: TracedKernel = field(repr=False)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self, brief: bool = False) -> dict[str, Any]:
+        """Without what only the listing of one run needs, if it is to be brief."""
+        if brief:
+            whole = self.as_dict()
+            whole["loop"] = {
+                **{name: whole["loop"][name] for name in ("is_loop", "iterations", "seeds")},
+                **{side: _totals(whole["loop"][side]) for side in ("before", "after")},
+            }
+            return {name: part for name, part in whole.items() if name not in _LISTING}
         return {
             "subject": asdict(self.subject),
             "is_changed": self.is_changed,
@@ -101,6 +113,11 @@ def _columns(loop: HotLoop, side: Side, slack: SlackOf) -> dict[str, Any]:
     }
 
 
+def _totals(columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: columns[name] for name in ("cycles_per_iteration", "reasons")}
+
+
+_LISTING = ("timeline", "dependences")
 _NUMBERS = {name: int(reason) for reason, name in REASON_NAMES.items()}
 
 
@@ -127,6 +144,7 @@ def analyse(kernel: TracedKernel, best: Schedule | None, gain: ConfirmedGain | N
         dependences_of(kernel.listing, loop.before.place),
         headroom_of(kernel.model, cycles),
         compare_replays(kernel.chip.name, old, new),
+        kernel,
     )
 
 
@@ -143,6 +161,7 @@ def _subject(kernel: TracedKernel, replays: Replays) -> Subject:
         model.blocks,
         model.resident,
         model.occupancy.limit,
+        tool_of(kernel.cubin),
     )
 
 

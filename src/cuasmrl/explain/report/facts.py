@@ -46,7 +46,8 @@ class Facts:
     def is_over(self) -> bool:
         return self.judgement is not None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self, brief: bool = False) -> dict[str, Any]:
+        """Without what only the listing of one run needs, if it is to be brief."""
         return {
             "format": FORMAT,
             "version": __version__,
@@ -54,7 +55,7 @@ class Facts:
             "config": self.config.as_dict() if self.config else None,
             "curve": self.curve.as_dict() if self.curve else None,
             "verdict": self.judgement.data if self.judgement else None,
-            **(self.analysis.as_dict() if self.analysis else {}),
+            **(self.analysis.as_dict(brief) if self.analysis else {}),
             "explanation": self.explanation,
             "problems": list(self.problems),
         }

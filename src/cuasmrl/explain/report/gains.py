@@ -42,7 +42,7 @@ def draw_gains(gains: Sequence[GainOf], width: float) -> Iterator[str]:
     values = [v for one in gains for v in (*one.members, one.gain["low"], one.gain["high"])]
     finite = [v for v in values if abs(v) < 1e6]
     scale = spanning(finite or [0.01], 14, width - 14)
-    ticks = scale.ticks(int(width // 110))
+    ticks = scale.ticks(max(3, int(width // 110)))
     bottom = _lane(gains) * len(gains)
     yield from below(scale, ticks, [short_percent(tick) for tick in ticks], bottom, 0)
     yield from path("rule", [f"M{number(scale(0))} 0V{number(bottom + 4)}"])

@@ -128,16 +128,17 @@ def page_style() -> str:
     light, dark = (_variables(k) for k in (0, 1))
     uses = [
         *((f".{name}", f"{what}:var(--{name})") for name, (what, *_) in names.items()),
-        *((f".r{int(reason)}", f"color:var(--r{int(reason)})") for reason in Reason),
         *((f".t{int(reason)}", f"fill:var(--t{int(reason)})") for reason in Reason),
-        *((f".s{k}", f"color:var(--s{k})") for k in range(len(SERIES))),
     ]
+    # Swatches and bars of the page itself have the colours too.
+    everywhere = [f"r{int(reason)}" for reason in Reason] + [f"s{k}" for k in range(len(SERIES))]
     return (
         f":root{{{light}}}"
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}"
         f":root[data-theme=dark]{{{dark}}}"
         f"@media print{{:root,:root[data-theme=dark],:root:not([data-theme=light]){{{light}}}}}"
         f"{_rules((*_TYPE, *_CHART_TYPE, *uses))}"
+        f"{''.join(f'.{name}{{color:var(--{name})}}' for name in everywhere)}"
     )
 
 
