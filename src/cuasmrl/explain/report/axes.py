@@ -45,8 +45,8 @@ def _round_step(least: float) -> float:
 
 
 def percent(share: float, digits: int = 2) -> str:
-    """With a sign, and a minus as wide as the plus."""
-    return f"{100 * share:+.{digits}f} %".replace("-", "\N{MINUS SIGN}")
+    """With a sign, and a minus as wide as the plus; no zero is negative."""
+    return f"{round(100 * share, digits) + 0.0:+.{digits}f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def short_percent(share: float) -> str:

@@ -15,6 +15,7 @@ FORMATS: Mapping[str, Callable[[Any], str]] = {
     "cycles": lambda value: f"{value:,.0f}",
     "tenths": lambda value: f"{value:,.1f}",
     "percent": percent,
+    "percents": lambda value: percent(value / 100),
     "plain": str,
 }
 

@@ -122,20 +122,18 @@ def _row(facts: Facts) -> dict[str, str]:
     return row
 
 
-def rules_by_run(runs: Sequence[Facts]) -> list[tuple[str, list[float | None]]]:
-    """What each pattern saves in each run, in percent; those that most runs share first."""
-    found: dict[str, list[float | None]] = {}
+def rules_by_run(runs: Sequence[Facts]) -> list[tuple[str, list[str | None]]]:
+    """Where the data says what each pattern saves in each run; those that most runs share first."""
+    places: dict[str, list[str | None]] = {}
+    saved: dict[str, list[float]] = {}
     for k, facts in enumerate(runs):
-        for rule in (facts.explanation or {}).get("rules", ()):
-            row = found.setdefault(_pattern(rule), [None] * len(runs))
-            row[k] = float(rule["saved"])
-    return sorted(found.items(), key=_weight)
+        for n, rule in enumerate((facts.explanation or {}).get("rules", ())):
+            name = _pattern(rule)
+            places.setdefault(name, [None] * len(runs))[k] = f"/runs/{k}/explanation/rules/{n}/saved"
+            saved.setdefault(name, []).append(float(rule["saved"]))
+    order = sorted(places, key=lambda name: (-len(saved[name]), -sum(saved[name]), name))
+    return [(name, places[name]) for name in order]
 
 
 def _pattern(rule: Mapping[str, Any]) -> str:
     return f"{rule['pattern']['what']}, {rule['pattern']['where']}"
-
-
-def _weight(row: tuple[str, list[float | None]]) -> tuple[int, float, str]:
-    saved = [value for value in row[1] if value is not None]
-    return -len(saved), -sum(saved), row[0]
