@@ -90,7 +90,6 @@ class Analysis:
             "iterations": loop.iterations,
             "seeds": list(loop.seeds),
             "reasons": list(REASON_NAMES.values()),
-            "index": [row.index for row in rows],
             "text": [row.text for row in rows],
             "moved": sorted(loop.moved),
             "before": _columns(loop, loop.before, self.slack[0]),

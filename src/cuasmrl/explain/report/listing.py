@@ -105,24 +105,20 @@ def cycles_shown(cycles: float) -> str:
 
 
 def _links(loop: HotLoop, seen: range, thick: frozenset[int]) -> str:
-    """Curves from where an instruction stood to where it stands; those pushed along are one faint path."""
+    """Curves from where instructions stood to where they stand; those pushed along are one faint path."""
     pushed, moved = [], []
     for index, here in loop.before.place.items():
         there = loop.after.place[index]
         if here == there or here not in seen or there not in seen:
             continue
-        curve = _curve(here - seen.start + 0.5, there - seen.start + 0.5)
+        y, to = here - seen.start + 0.5, there - seen.start + 0.5
         if index in loop.moved:
-            looks = "x" if index in thick else "m"
+            looks, curve = "x" if index in thick else "m", f"M0 {y:g}C50 {y:g} 50 {to:g} {_ACROSS} {to:g}"
             moved.append(f'<path class="{looks}" data-i="{index}" d="{curve}"/>')
         else:
-            pushed.append(curve)
+            pushed.append(f"M0 {y:g}L{_ACROSS} {to:g}")
     faint = f'<path class="p" d="{"".join(pushed)}"/>' if pushed else ""
     return _drawing(_ACROSS, len(seen), f"{faint}{''.join(moved)}")
-
-
-def _curve(y: float, to: float) -> str:
-    return f"M0 {y:g}C50 {y:g} 50 {to:g} {_ACROSS} {to:g}"
 
 
 def _timelines(loop: HotLoop, timeline: WarpTimeline, seen: range) -> tuple[str, str]:

@@ -7,7 +7,7 @@
  * @typedef {"before" | "after"} SideName
  * @typedef {{order: number[], position: number[], control: string[], executions: number[], waits: number[][],
  *   awaited: (number | null)[], slack: [number, number][]}} Side
- * @typedef {{is_loop: boolean, iterations: number, reasons: string[], index: number[], text: string[],
+ * @typedef {{is_loop: boolean, iterations: number, reasons: string[], text: string[],
  *   before: Side, after: Side}} Loop
  * @typedef {[first: number, second: number, need: number, what: string]} Dependence
  * @typedef {{issues: [index: number, cycle: number, complete: number, reason: number | null, by: number | null][]}} Issues
@@ -35,7 +35,7 @@ class Listing {
     this.loop = data.loop;
     this.inspector = /** @type {HTMLElement} */ (root.querySelector(".inspector"));
     /** @type {Map<number, string>} */
-    this.texts = new Map(data.loop.index.map((index, k) => [index, data.loop.text[k]]));
+    this.texts = new Map(data.loop.before.order.map((index, k) => [index, data.loop.text[k]]));
     this.places = Object.fromEntries(
       SIDES.map((side) => [side, new Map(data.loop[side].order.map((index, k) => [index, k]))]),
     );
@@ -186,10 +186,10 @@ class Listing {
     this.inspector.hidden = true;
   }
 
-  /** What the keyboard is at stays shown while the page moves; what the pointer was at is there no more. */
+  /** What the keyboard or the pointer is at stays shown while the page moves under it. */
   follow() {
-    const row = this.row(document.activeElement);
-    if (row && row.classList.contains("here")) this.stand(row);
+    const row = this.root.querySelector(".code > .here");
+    if (row instanceof HTMLElement && (row === document.activeElement || row.matches(":hover"))) this.stand(row);
     else this.hide();
   }
 
