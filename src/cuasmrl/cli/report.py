@@ -52,8 +52,11 @@ def report(
     if svg is not None:
         _draw(runs, svg, output, as_json)
         return
-    found = [_facts(run, limit, as_json) for run in runs]
     target = output or (runs[0] / REPORT if len(runs) == 1 else _COMPARISON)
+    if output is not None and not output.absolute().parent.is_dir():
+        # Better now than after a minute of replays.
+        raise CuasmrlError(f"cannot write {output}: there is no directory {output.parent}; make it first")
+    found = [_facts(run, limit, as_json) for run in runs]
     _write(found, target)
     if as_json:
         print_json({"report": str(target), "runs": [facts.as_dict() for facts in found]})

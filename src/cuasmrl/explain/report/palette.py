@@ -89,7 +89,7 @@ _CHART_TYPE = (
     (".accent", "fill:none;stroke-width:2.5"),
     (".dot", "fill-opacity:.75"),
     (".nominal", "fill-opacity:1;stroke:currentColor;stroke-width:2"),
-    (".tried", "fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round;opacity:.3"),
+    (".tried", "fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round;opacity:.45"),
     (".best", "fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round"),
     (".confirmed", "fill:none;stroke-width:1;stroke-dasharray:4 3"),
 )
