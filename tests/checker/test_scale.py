@@ -10,6 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from cuasmrl.bench import large
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Hazard, Listing, disassemble, distances
 from cuasmrl.checker import Checker, Refusal
@@ -165,6 +166,19 @@ def test_kernels_of_some_ten_thousand_instructions(
 ) -> None:
     first, second = (Cubin.parse(compile_cuda(source(steps), chip)) for steps in (small, large))
     _assert_linear(first, second, tolerance=2.5, turns=1)
+
+
+@pytest.mark.slow
+def test_what_is_under_way_at_every_call_costs_no_more_than_the_calls(compile_cuda: CompileCuda) -> None:
+    """Behind a function called a thousand times, what any caller left under way may still be so."""
+    costs = []
+    for instructions in (5000, 45_000):
+        cubin = Cubin.parse(compile_cuda(large.source(large.Shape.MANY_BLOCKS, instructions), "sm_80"))
+        listings = disassemble(cubin)
+        (listing,) = listings.values()
+        seconds = _seconds(lambda: Checker(cubin, listings).check(cubin), turns=2)  # noqa: B023 - called at once
+        costs.append(seconds / len(listing.instructions))
+    assert costs[1] < 4 * costs[0]
 
 
 # ---- short cuts against every pair ----

@@ -7,7 +7,7 @@ from functools import lru_cache
 import pytest
 
 from cuasmrl.agents import AGENTS
-from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.devices import Objective, Rival, VirtualTimer
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import Request, Subject, optimizer
 from cuasmrl.optimize.gate import Problems
@@ -27,15 +27,22 @@ class Device:
         self.asked = 0
         self.last: int | None = None
 
-    def open(self, name: str, kernel: TracedKernel, launch: object) -> VirtualTimer:
+    def open(
+        self,
+        name: str,
+        kernel: TracedKernel,
+        launch: object,
+        objective: Objective = Objective.NOMINAL,
+        game: int = 0,
+    ) -> VirtualTimer:
         device = self
 
         class Counted(VirtualTimer):
-            def time(self, schedule: Schedule) -> float:
+            def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
                 device.asked += 1
                 if device.last is not None and device.asked > device.last:
                     raise Stopped
-                return super().time(schedule)
+                return super().time(schedule, rival)
 
         return Counted(kernel, members=3)
 

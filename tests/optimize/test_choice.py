@@ -8,6 +8,7 @@ from cuasmrl import workloads
 from cuasmrl.agents import AGENTS
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices import Objective
 from cuasmrl.optimize import Request, fastest
 from cuasmrl.optimize.choice import Candidate, Trial, choose_config
 from cuasmrl.schedule import Scoreboards
@@ -34,7 +35,7 @@ def test_without_a_trial_the_fastest_as_compiled_is_taken() -> None:
 
 def test_a_trial_is_played_on_configs_near_the_fastest() -> None:
     steps: list[tuple[int, int]] = []
-    trial = Trial(AGENTS.named("greedy"), 10, 0, Scoreboards.REASSIGNED)
+    trial = Trial(AGENTS.named("greedy"), 10, 0, Scoreboards.REASSIGNED, Objective.NOMINAL)
     kernel, candidates = choose_config(
         few_configs(), chip("a100"), SIZES, lambda *step: steps.append(step), trial
     )

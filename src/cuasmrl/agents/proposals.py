@@ -181,7 +181,8 @@ class Walk:
             if any(played):
                 self._proposed = self.game.schedule
                 self._idle = self._idle + 1 if clock.has_seen(self._proposed) else 0
-                return clock.time(self._proposed) if self._idle < _MOST_TRIES else None
+                rival = self.schedule if moves == 1 else None
+                return clock.time(self._proposed, rival) if self._idle < _MOST_TRIES else None
         return None
 
     def keep(self, time: float) -> None:

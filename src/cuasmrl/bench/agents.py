@@ -9,6 +9,7 @@ from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import geometric_mean, median
+from time import process_time
 from typing import Any, TypeAlias
 
 from rich.table import Table
@@ -18,14 +19,16 @@ from cuasmrl.agents import AGENTS, match
 from cuasmrl.bench.kept import Kept
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
-from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.devices import Objective, VirtualTimer
+from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import FINALISTS
 from cuasmrl.optimize.choice import choose_config
 from cuasmrl.schedule import Scoreboards
+from cuasmrl.workloads.tracing import trace_workload
 
-Key: TypeAlias = tuple[str, str, str, int, int]
-"""Scoreboards, agent, workload, budget, seed."""
+Key: TypeAlias = tuple[str, str, str, str, str, int, int]
+"""Objective, L2, scoreboards, agent, workload, budget, seed."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +37,22 @@ class Contest:
 
     agents: tuple[str, ...]
     workloads: tuple[str, ...]
-    """A name, or `name:large` for the large shape."""
+    """A name, or `name:large` for the large shape; `/config` behind it if it is not the fastest one."""
     budgets: tuple[int, ...] = (2000,)
     seeds: int = 5
     chip: str = "a100"
     scoreboards: Scoreboards = Scoreboards.KEPT
+    objective: Objective = Objective.ROBUST
+    l2: L2 = L2.COLD
+    first_seed: int = 0
 
     def check(self) -> None:
         for agent in self.agents:
             AGENTS.named(agent)
         for name in self.workloads:
-            workloads.shape(name)
+            workload, _ = workloads.shape(name.partition("/")[0])
+            if "/" in name:
+                workload.config(name.partition("/")[2])
         if self.seeds < 1 or min(self.budgets) < 1:
             raise CuasmrlError("an agent needs at least one seed and one evaluation")
 
@@ -71,10 +79,16 @@ class Played:
     schedule: str
     """Its hash."""
     scoreboards: str = Scoreboards.KEPT.value
+    objective: str = Objective.NOMINAL.value
+    l2: str = L2.COLD.value
+    seconds: float = 0.0
+    """Processor time of the game, without what comes after."""
 
     @property
     def key(self) -> Key:
-        return self.scoreboards, self.agent, self.workload, self.budget, self.seed
+        return (
+            self.objective, self.l2, self.scoreboards, self.agent, self.workload, self.budget, self.seed
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -86,7 +100,15 @@ def agents(
     """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
     wanted = [
-        (contest.scoreboards.value, agent, name, budget, seed)
+        (
+            contest.objective.value,
+            contest.l2.value,
+            contest.scoreboards.value,
+            agent,
+            name,
+            budget,
+            contest.first_seed + seed,
+        )  # fmt: skip
         for budget in contest.budgets
         for name in contest.workloads
         for agent in contest.agents
@@ -101,29 +123,44 @@ def agents(
     return Kept(Played, keep).complete(wanted, lambda game: game.key, play, progress)
 
 
-def _play(chip_key: str, scoreboards: str, agent: str, name: str, budget: int, seed: int) -> Played:
-    kernel = _kernel(chip_key, name)
-    timer = VirtualTimer(kernel)
+def _play(
+    chip_key: str,
+    objective: str,
+    l2: str,
+    scoreboards: str,
+    agent: str,
+    name: str,
+    budget: int,
+    seed: int,
+) -> Played:
+    kernel = _kernel(chip_key, name, L2(l2))
+    timer = VirtualTimer(kernel, Objective(objective), seed)
     how = Scoreboards(scoreboards)
+    start = process_time()
     clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed, scoreboards=how)
+    seconds = process_time() - start
     finalists = clock.finalists(FINALISTS)
     best = timer.pick(kernel.original, finalists) if finalists else kernel.original
     gain = timer.confirm(kernel.original, best)
     return Played(
         agent, name, kernel.config, budget, seed, clock.spent, kernel.model.simulate(kernel.original).cycles,
         clock.gain, gain.nominal, gain.median, gain.share_above_zero, best.key.hex(), scoreboards,
+        objective, l2, seconds,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=2)
-def _kernel(chip_key: str, name: str) -> TracedKernel:
-    """The config that an autotuner would choose."""
+def _kernel(chip_key: str, name: str, l2: L2) -> TracedKernel:
+    """The config that is named, or the one that an autotuner would choose."""
+    name, _, config = name.partition("/")
     workload, sizes = workloads.shape(name)
-    return choose_config(workload, chip(chip_key), sizes, lambda done, total: None)[0]
+    if config:
+        return trace_workload(workload, workload.config(config), chip(chip_key), sizes, l2)
+    return choose_config(workload, chip(chip_key), sizes, lambda done, total: None, l2=l2)[0]
 
 
 def agents_table(games: Sequence[Played]) -> Table:
-    """Confirmed gains: the median over seeds, and the smallest and largest; below, the geometric means."""
+    """Medians over the ensemble: over the seeds their median, least and largest; below, geometric means."""
     columns = list(dict.fromkeys((game.agent, game.budget) for game in games))
     table = Table(box=None, pad_edge=False)
     table.add_column("workload")
@@ -133,14 +170,14 @@ def agents_table(games: Sequence[Played]) -> Table:
     rows = dict.fromkeys((game.workload, game.config) for game in games)
     for workload, config in rows:
         cells = [
-            _cell([g.confirmed for g in games if (g.workload, g.agent, g.budget) == (workload, *column)])
+            _cell([g.median for g in games if (g.workload, g.agent, g.budget) == (workload, *column)])
             for column in columns
         ]
         table.add_row(workload, config, *cells)
     means = []
     for column in columns:
         by_workload = [
-            [g.confirmed for g in games if (g.workload, g.agent, g.budget) == (workload, *column)]
+            [g.median for g in games if (g.workload, g.agent, g.budget) == (workload, *column)]
             for workload, _ in rows
         ]
         means.append(geometric_mean([1 + median(gains) for gains in by_workload]) - 1)

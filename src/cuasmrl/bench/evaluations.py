@@ -15,7 +15,8 @@ from cuasmrl.agents.greedy import Greedy
 from cuasmrl.game import Clock, Game
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.devices import VirtualTimer
-from cuasmrl.gpu.devices.device import Profile
+from cuasmrl.gpu.devices.device import Profile, Rival
+from cuasmrl.gpu.devices.objective import SEARCH_SEEDS
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Schedule
 from cuasmrl.workloads.tracing import trace_workload
@@ -37,8 +38,10 @@ class EvaluationFigures:
     """Milliseconds on one core: of one replay in each way, and of an evaluation of hill climbing by part."""
 
     kernel: str
-    seeds: int
-    """Replays per evaluation."""
+    conditions: int
+    """Under which a schedule is replayed if it is not given up before."""
+    replays: float
+    """Of an evaluation, in the mean."""
     time_only: float
     attributing: float
     """One replay that also names cycles."""
@@ -73,9 +76,9 @@ class Stopwatch(VirtualTimer):
     timing = 0.0
     profiling = 0.0
 
-    def time(self, schedule: Schedule) -> float:
+    def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         start = perf_counter()
-        time = super().time(schedule)
+        time = super().time(schedule, rival)
         self.timing += perf_counter() - start
         return time
 
@@ -102,13 +105,15 @@ def evaluations_of(kernel: TracedKernel, count: int = _EVALUATIONS) -> Evaluatio
     game = Game(kernel.listing, clock)
     time_only, attributing, table = _replays(watch)
     watch.timing = watch.profiling = 0.0
+    before = watch.panel.replays
     start = perf_counter()
     Greedy().play(lambda: game, seed=0)
     seconds = perf_counter() - start
     spent = max(1, clock.spent)
     return EvaluationFigures(
         kernel=f"{kernel.name} {kernel.config}",
-        seeds=len(watch.seeds),
+        conditions=watch.effort.conditions,
+        replays=(watch.panel.replays - before) / spent,
         time_only=time_only,
         attributing=attributing,
         replay=1000 * watch.timing / spent - table,
@@ -121,7 +126,7 @@ def evaluations_of(kernel: TracedKernel, count: int = _EVALUATIONS) -> Evaluatio
 def _replays(timer: VirtualTimer) -> tuple[float, float, float]:
     """Milliseconds of a replay in each way and of the table, in turn: others may use the machine too."""
     part, schedule = timer.part, timer.kernel.original
-    table, seed, blocks = part.table(schedule), timer.seeds[0], timer.part.resident
+    table, seed, blocks = part.table(schedule), SEARCH_SEEDS[0], timer.part.resident
     actions: tuple[Callable[[], object], ...] = (
         lambda: part.cycles(table, seed, blocks),
         lambda: part.replay(table, seed, blocks),
@@ -143,12 +148,24 @@ def _milliseconds(action: Callable[[], object]) -> float:
 def evaluations_table(figures: list[EvaluationFigures]) -> Table:
     table = Table(box=None, pad_edge=False, title="one replay, and an evaluation of hill climbing, ms")
     table.add_column("kernel")
-    columns = ("time only", "attributing", "ratio", "seeds", "replays", "table", "profile", "moves", "eval/s")
+    columns = (
+        "time only",
+        "attributing",
+        "ratio",
+        "conditions",
+        "replays",
+        "ms",
+        "table",
+        "profile",
+        "moves",
+        "eval/s",
+    )
     for column in columns:
         table.add_column(column, justify="right")
     for f in figures:
         table.add_row(
-            f.kernel, f"{f.time_only:.2f}", f"{f.attributing:.2f}", f"{f.ratio:.2f}", str(f.seeds),
+            f.kernel, f"{f.time_only:.2f}", f"{f.attributing:.2f}", f"{f.ratio:.2f}", str(f.conditions),
+            f"{f.replays:.1f}",
             f"{f.replay:.2f}", f"{f.table:.2f}", f"{f.profile:.2f}", f"{f.moves:.2f}",
             f"{f.evaluations_per_second:.0f}",
         )  # fmt: skip

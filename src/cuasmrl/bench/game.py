@@ -31,7 +31,7 @@ class GameFigures:
 
     game: str
     kernel: str
-    seeds: int
+    conditions: int
     """Replays per evaluation."""
     rows: int
     actions: int
@@ -98,7 +98,7 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
     return GameFigures(
         game="AssemblyGame-v0" if kind is PublishedGame else "AssemblyGame-v1",
         kernel=f"{name} {config}",
-        seeds=len(watch.seeds),
+        conditions=watch.effort.conditions,
         rows=observation.shape[0],
         actions=len(mask),
         steps=steps,
@@ -138,7 +138,7 @@ def game_table(figures: list[GameFigures]) -> Table:
         table.add_column(column, justify="right")
     for f in figures:
         table.add_row(
-            f.game, f.kernel, str(f.rows), str(f.actions), f"{f.replay:.2f} ({f.seeds} seeds)",
+            f.game, f.kernel, str(f.rows), str(f.actions), f"{f.replay:.2f} ({f.conditions} replays)",
             f"{f.mask:.2f}", f"{f.observation:.2f}", "" if f.policy is None else f"{f.policy:.2f}",
             f"{f.steps_per_second:.0f}",
         )  # fmt: skip

@@ -13,6 +13,8 @@ from rich.table import Table
 
 from cuasmrl import workloads
 from cuasmrl.bench.kept import Kept
+from cuasmrl.gpu.devices import Objective
+from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.timing.bounds import bounds_of
 from cuasmrl.optimize import Optimized, Request, fastest, optimize
 from cuasmrl.schedule import Scoreboards
@@ -31,13 +33,16 @@ class Effort:
     seed: int = 0
     chip: str = "a100"
     scoreboards: Scoreboards = Scoreboards.KEPT
+    objective: Objective = Objective.ROBUST
+    l2: L2 = L2.COLD
 
     @property
     def name(self) -> str:
         """All of it in words: rows of another effort are other rows."""
         return (
             f"{', '.join(self.agents)}; {self.budget:,} evaluations, trial {self.trial:,}, seed {self.seed}, "
-            f"{self.chip}, scoreboards {self.scoreboards.value}"
+            f"{self.chip}, scoreboards {self.scoreboards.value}, objective {self.objective.value}, "
+            f"L2 {self.l2.value}"
         )
 
 
@@ -93,6 +98,7 @@ def _best(name: str, effort: Effort) -> Outcome:
         request = Request(
             workload.name, sizes=sizes, trial=effort.trial, device=f"virtual:{effort.chip}", agent=agent,
             budget=effort.budget, seed=effort.seed, scoreboards=effort.scoreboards,
+            objective=effort.objective, l2=effort.l2,
         )  # fmt: skip
         with tempfile.TemporaryDirectory() as place:
             found.append(_outcome(name, effort.name, agent, optimize(request, Path(place) / "run")))

@@ -23,8 +23,6 @@ from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault
 from cuasmrl.checker.waits import Losses, Waits
 
-_NONE: frozenset[tuple[int, bool]] = frozenset()
-
 
 class Elapsed(NamedTuple):
     """One path since a producer."""
@@ -48,8 +46,8 @@ class Pending(NamedTuple):
     kind: int
     timed: bool
     """No scoreboard announces what depends on them."""
-    unprotected: frozenset[tuple[int, bool]]
-    """(consumer, it writes) of dependences that a scoreboard should keep and does not: time has to."""
+    unprotected: int | None
+    """Stands for dependences that a scoreboard should keep and does not, if any: time has to."""
     reach: int
     """Cycles after which none of them can come too early for anybody."""
 
@@ -90,12 +88,12 @@ class Crossing:
         borders, pending = [], []
         for border in self.program.dependences.exits:
             _, p, register, written = border
-            unprotected = self.timed.unprotected_of.get((p, register, written), _NONE)
+            unprotected = self.timed.unprotected.alike(p, register, written)
             timed = self.timed.is_timed(p, register, written)
-            if timed or unprotected:
+            if timed or unprotected is not None:
                 kind = self.timed.answers.kind(p, register, written)
                 reach = FOREVER
-                if not unprotected:
+                if unprotected is None:
                     reach = self.timed.answers.reach(kind, register, consumers[register])
                 pending.append(Pending(written, kind, timed, unprotected, reach))
                 borders.append(border)
@@ -185,11 +183,18 @@ class _Walk:
     def _goes_wrong(self, pending: Pending, elapsed: Elapsed, consumer: Consumer) -> bool:
         if elapsed.now + consumer.start >= pending.reach or not (pending.written or consumer.writes):
             return False
-        if (consumer.instruction, consumer.writes) in pending.unprotected:
+        if self._is_unprotected(pending, consumer):
             required = FOREVER
         else:
             required = self.timed.answers.one(pending.kind, consumer.kind) if pending.timed else 0
         return self._verdict(elapsed, consumer.instruction, required) is not None
+
+    def _is_unprotected(self, pending: Pending, consumer: Consumer) -> bool:
+        if pending.unprotected is None:
+            return False
+        hazard = _hazard(pending.written, consumer.writes)
+        met = self.timed.unprotected
+        return met.meets(hazard, consumer.instruction, consumer.register, pending.unprotected)
 
     def _verdict(self, elapsed: Elapsed, consumer: int, required: int) -> tuple[bool, int, int] | None:
         """(is a wait missing, cycles needed, cycles found) where it comes too early."""
@@ -332,16 +337,19 @@ class _Walk:
         for consumer in consumers:
             if not pending.written and not consumer.writes:
                 continue
-            edge = _edge(producer, pending, consumer)
+            hazard = _hazard(pending.written, consumer.writes)
+            edge = Edge(hazard, producer, consumer.instruction, consumer.register)
             wrong = self._verdict(elapsed, consumer.instruction, self.timed.required(edge))
             if wrong is not None:
                 is_wait, needed, found = wrong
                 yield (wait_lost if is_wait else too_close)(edge, needed, found)
 
 
-def _edge(producer: int, pending: Pending, consumer: Consumer) -> Edge:
-    hazard = (Hazard.WAW if consumer.writes else Hazard.RAW) if pending.written else Hazard.WAR
-    return Edge(hazard, producer, consumer.instruction, consumer.register)
+def _hazard(written: bool, writes: bool) -> Hazard:
+    """Of something that is written, or else read, and who writes it behind that, or else reads it."""
+    if not written:
+        return Hazard.WAR
+    return Hazard.WAW if writes else Hazard.RAW
 
 
 def _add(entry: Entry, register: int, pending: Pending, path: Elapsed) -> bool:

@@ -1,410 +1,336 @@
-"""Operations under way in one block, found by register, by scoreboard and by queue.
+"""Operations under way in one block.
 
-An instruction touches only what concerns it, so a block costs as much as its instructions and the
-operations that begin and end in it, however many are under way. Operations of other blocks that have met
-the same are one flight: a set of them is an integer with a bit for each.
+What is known of an operation has two parts that change by themselves: which scoreboards vouch for it, and
+which of its registers nobody has overwritten yet. So there is a set of operations for each state of the
+scoreboards and one for each register, however many operations are under way. What a block does not change it
+hands on as it came.
 """
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from cuasmrl.binary.sass import GUARD, Hazard, Instruction, Order, Pipe
-from cuasmrl.checker.dependences import Edge
-from cuasmrl.checker.memory import is_strong
-from cuasmrl.checker.program import Arrangement, Program
+from cuasmrl.binary.sass import Hazard
+from cuasmrl.checker.operations import BOARDS, Tables, places_of
+from cuasmrl.checker.program import Arrangement
 
-_BOARDS = 6
-
-
-class Operation(NamedTuple):
-    instruction: int
-    written: bool
-    """Its result is still to be written; else its sources are still to be read."""
-    orders: bool = False
-    """It touches no register: whoever waits for it wants what comes next in order."""
+Guards = tuple[int, ...]
+"""Per scoreboard: the fewest times it was raised again since it vouches for an operation, -1 if not."""
+Groups = dict[int, dict[Guards, int]]
+"""By number of kind, then by what vouches for them: operations."""
+Touching = dict[int, int]
+"""By register: operations that have still to write it, or to read it."""
 
 
-class Status(NamedTuple):
-    guards: tuple[int, ...]
-    """Per scoreboard: the fewest times it was raised again since it vouches for the operation, -1 if not."""
-    registers: frozenset[int]
-    """Those that nobody has overwritten yet."""
+class State(NamedTuple):
+    """Operations under way. States share their parts, which nobody changes."""
+
+    groups: Groups
+    results: Touching
+    sources: Touching
+
+    def __bool__(self) -> bool:
+        return bool(self.groups)
 
 
-class Queue(NamedTuple):
-    """How an instruction takes its turn; unknown opcodes have no queue and are no memory instructions."""
-
-    name: str
-    memory: bool
-    returns_in_order: bool
-
-    def reads_before(self, later: "Queue") -> bool:
-        """One queue reads its sources in order, and so do all memory instructions."""
-        return (bool(self.name) and self.name == later.name) or (self.memory and later.memory)
-
-    def returns_before(self, later: "Queue") -> bool:
-        """Is its result written before that of a later one? So it is in some queues only."""
-        in_order = self.returns_in_order and later.returns_in_order
-        return in_order and bool(self.name) and self.name == later.name
-
-
-class Kind(NamedTuple):
-    """What operations have in common from the start."""
-
-    written: bool
-    orders: bool
-    queue: Queue
-    strong: bool
-    memory_only: bool
-
-
-State = dict[Kind, dict[Status, int]]
-"""Operations under way, as bits."""
-
-
-class Tables:
-    """What the machine asks about each instruction of a program."""
-
-    def __init__(self, program: Program):
-        self.program = program
-        code = program.instructions
-        self.queue = [_queue(i) for i in code]
-        self.variable = [i.is_variable for i in code]
-        self.free = [i.order is Order.FREE for i in code]
-        self.watched = [i.order in (Order.SYNC, Order.PINNED) for i in code]
-        self.strong = [is_strong(i) for i in code]
-        self.memory_only = [_orders_memory_only(i) for i in code]
-        self.blocking = [_is_blocking_barrier(i) for i in code]
-        self.late = [tuple(r for r in program.uses[i.index] if program.reads_late(i.index, r)) for i in code]
-        self.conditional = [i.is_conditional for i in code]
-        self.most = [0] * _BOARDS
-        """Per scoreboard: the highest count that a DEPBAR lets it keep. Beyond that, counts tell nothing."""
-        for i in code:
-            if i.depbar is not None and i.depbar[0] < _BOARDS:
-                self.most[i.depbar[0]] = max(self.most[i.depbar[0]], i.depbar[1])
-        self._operations: list[Operation] = []
-        self._bits: dict[Operation, int] = {}
-        self._bits_of_block = [0] * len(program.blocks)
-
-    def bit(self, operation: Operation) -> int:
-        """Its place in sets of operations, the same in the original and in every candidate."""
-        bit = self._bits.get(operation)
-        if bit is None:
-            bit = self._bits[operation] = 1 << len(self._operations)
-            self._operations.append(operation)
-            self._bits_of_block[self.program.block_of[operation.instruction]] |= bit
-        return bit
-
-    def of_block(self, block: int) -> int:
-        """Operations that begin in a block."""
-        return self._bits_of_block[block]
-
-    def operations(self, bits: int) -> Iterator[Operation]:
-        for bit in single_bits(bits):
-            yield self._operations[bit.bit_length() - 1]
-
-    def kind(self, operation: Operation) -> Kind:
-        i, written, orders = operation
-        return Kind(written, orders, self.queue[i], self.strong[i], self.memory_only[i])
-
-    def surely_follows(self, earlier: int | None, later: int) -> bool:
-        """Does the later one enter the queue whenever the earlier one, None if of another block, did?
-
-        What is skipped vouches for no result: ptxas never relies on that. For the reading of sources it does.
-        """
-        program = self.program
-        if not self.conditional[later]:
-            return True
-        if earlier is None:
-            return False
-        if program.instructions[earlier].guard != program.instructions[later].guard or earlier > later:
-            return False
-        if program.block_of[earlier] != program.block_of[later]:
-            return False
-        guards = {access.register for access in program.instructions[later].uses if access.role == GUARD}
-        found = [program.definitions.get(r, []) for r in guards]
-        return not any(bisect_left(one, earlier) < bisect_left(one, later) for one in found)
-
-
-class Flight:
-    """Operations that began alike and have met the same since."""
-
-    __slots__ = ("alive", "guards", "instruction", "kind", "operations", "registers", "status")
-
-    def __init__(self, operations: int, kind: Kind, status: Status, instruction: int | None = None):
-        self.operations, self.kind, self.status = operations, kind, status
-        self.instruction = instruction
-        """Of the only operation, if that is one of the block."""
-        self.registers = status.registers
-        self.guards: dict[int, int] = {}
-        """{scoreboard that vouches: how often it had been raised when it began to}"""
-        self.alive = True
+NOTHING = State({}, {}, {})
 
 
 class Visit:
     """One run over a block, from the operations under way at its head."""
 
     def __init__(
-        self,
-        tables: Tables,
-        arrangement: Arrangement,
-        number: int,
-        entry: State,
-        asked: Mapping[int, int],
+        self, tables: Tables, arrangement: Arrangement, number: int, entry: State, asked: Mapping[int, int]
     ):
         self._tables, self._arrangement, self._program = tables, arrangement, tables.program
-        self.unprotected: list[Edge] = []
+        self._number, self._entry, self._asked = number, entry, asked
+        self.unprotected: list[tuple[Hazard, int, int, int]] = []
+        """Hazard, consumer, register and operations."""
         self.settled: dict[int, int] = {}
         self.under_way: dict[int, int] = {}
         self.unordered: dict[int, int] = {}
-        self._flights: list[Flight] = []
-        self._raised = [0] * _BOARDS
-        self._guarded: list[list[Flight]] = [[] for _ in range(_BOARDS)]
-        """By scoreboard: flights it vouches for, in the order in which it began to."""
-        self._lacking: dict[tuple[bool, Queue], list[list[Flight]]] = {}
-        """By (written, queue), then by scoreboard: flights it does not vouch for."""
-        self._results: dict[int, list[Flight]] = defaultdict(list)
-        """By register: flights that still have to write it."""
-        self._sources: dict[int, list[Flight]] = defaultdict(list)
-        """The same: to read it."""
-        self._memory_sources: list[Flight] = []
-        self._ordering: list[Flight] = []
-        """Flights that order memory or more: fences, strong accesses, atomics."""
-        self._barring: list[Flight] = []
-        """Those of them that order everything."""
-        self._asked = asked
-        self._own: dict[Operation, Flight] = {}
-        """Flights of operations that begin in this block."""
-        self._enter(number, entry)
+        self._groups: Groups = {kind: dict(groups) for kind, groups in entry.groups.items()}
+        self._results, self._sources = dict(entry.results), dict(entry.sources)
+        """Those that are over are still in these sets; when such an operation begins again, it has all its
+        registers anew."""
+        self._alive = self._begun = self._of_kinds(entry.groups)
+        self._lost: list[tuple[bool, int, int]] = []
+        """Overwritten since `_bury`: whether results, the register, and operations that had it."""
+        self._is_ordered = any(tables.kinds[kind].is_ordering for kind in entry.groups)
+        """May something be under way that orders what comes behind it?"""
 
-    def _enter(self, number: int, entry: State) -> None:
-        tables = self._tables
-        inside = tables.of_block(number)
-        for kind, groups in entry.items():
-            for status, operations in groups.items():
-                others = operations & ~inside
-                if others:
-                    self._arrive(Flight(others, kind, status))
-                for bit in single_bits(operations & inside):
-                    operation = next(tables.operations(bit))
-                    flight = Flight(bit, kind, status, operation.instruction)
-                    self._arrive(flight)
-                    self._own[operation] = flight
-        for board, flights in enumerate(self._guarded):
-            flights.sort(key=lambda flight: flight.guards[board])
+    def _of_kinds(self, kinds: Mapping[int, object] | list[int]) -> int:
+        found = 0
+        for kind in kinds:
+            for operations in self._groups.get(kind, {}).values():
+                found |= operations
+        return found
 
-    def _arrive(self, flight: Flight) -> None:
-        for board, count in enumerate(flight.status.guards):
-            if count >= 0:
-                flight.guards[board] = -count
-        self._take_up(flight)
+    def _bury(self) -> None:
+        """End operations of which all registers were overwritten."""
+        dead = 0
+        for written, register, operations in self._lost:
+            touching = self._results if written else self._sources
+            left = operations & self._alive
+            for other in self._tables.companions[written][register]:
+                if not left:
+                    break
+                if other in touching:
+                    left ^= left & touching[other]
+            dead |= left
+        self._lost.clear()
+        if dead:
+            self._remove(dead)
 
-    def _take_up(self, flight: Flight) -> None:
-        kind = flight.kind
-        self._flights.append(flight)
-        touching = self._results if kind.written else self._sources
-        for r in flight.registers:
-            touching[r].append(flight)
-        if kind.queue.memory and not kind.written:
-            self._memory_sources.append(flight)
-        if kind.orders or (kind.written and kind.strong):
-            self._ordering.append(flight)
-            if kind.orders and not kind.memory_only:
-                self._barring.append(flight)
-        for board in flight.guards:
-            self._guarded[board].append(flight)
-        if not kind.orders and (kind.queue.returns_in_order or not kind.written):
-            key = (kind.written, kind.queue)
-            if key not in self._lacking:
-                self._lacking[key] = [[] for _ in range(_BOARDS)]
-            for board, lacking in enumerate(self._lacking[key]):
-                if board not in flight.guards:
-                    lacking.append(flight)
+    def _remove(self, operations: int) -> None:
+        """Operations that are under way no longer are."""
+        self._alive ^= operations
+        for groups in self._groups.values():
+            for guards, held in list(groups.items()):
+                if held & operations:
+                    _take(groups, guards, held & operations)
 
     def step(self, i: int) -> None:
         tables = self._tables
         waits = self._arrangement.waits[i]
         if waits or tables.watched[i]:
-            ended = 0
-            for board, count in waits:
-                ended |= self._wait(board, count)
-            if tables.blocking[i]:
-                # Behind it, memory instructions have read their sources.
-                ended |= _end(self._memory_sources)
-                self._memory_sources = []
-            if tables.watched[i]:
-                self.settled[i] = ended
-                asked = self._asked.get(i, 0)
-                if asked:
-                    self.under_way[i] = asked & _alive(self._flights)
+            self._wait(i, waits)
         self._meet(i)
-        if self._ordering:
+        if self._is_ordered:
             self._note_unordered(i)
         self._raise(i)
         self._begin(i)
 
-    def _wait(self, board: int, count: int) -> int:
-        """Ends what the scoreboard vouches for, if it was raised at least `count` times since."""
-        flights = self._guarded[board]
-        passed = 0
-        while passed < len(flights) and self._raised[board] - flights[passed].guards[board] >= count:
-            passed += 1
-        ended = _end(flights[:passed])
-        del flights[:passed]
-        return ended
+    def _wait(self, i: int, waits: tuple[tuple[int, int], ...]) -> None:
+        tables = self._tables
+        if tables.watched[i]:
+            self._bury()
+        before = self._alive
+        for board, count in waits:
+            self._end(board, count)
+        if tables.blocking[i]:
+            # Behind it, memory instructions have read their sources.
+            for kind, groups in self._groups.items():
+                if tables.kinds[kind].queue.memory and not tables.kinds[kind].written:
+                    self._alive ^= self._of_kinds([kind])
+                    groups.clear()
+        if tables.watched[i]:
+            self.settled[i] = before ^ self._alive
+            asked = self._asked.get(i, 0)
+            if asked:
+                self.under_way[i] = asked & self._alive
+
+    def _end(self, board: int, count: int) -> None:
+        """What the scoreboard vouches for is over if it was raised at least `count` times since."""
+        for groups in self._groups.values():
+            for guards in [guards for guards in groups if guards[board] >= count]:
+                self._alive ^= groups.pop(guards)
 
     def _meet(self, i: int) -> None:
         program = self._program
         for r in program.uses[i]:
             if r in self._results:
-                self._results[r] = alive = [flight for flight in self._results[r] if flight.alive]
-                for flight in alive:
-                    self._note_unprotected(Hazard.RAW, flight, i, r)
+                self._note_unprotected(Hazard.RAW, i, r, self._results[r] & self._alive)
         for r in program.defs[i]:
-            for touching in (self._results, self._sources):
-                if r in touching:
-                    touching[r] = alive = [flight for flight in touching[r] if flight.alive]
-                    for flight in alive:
-                        self._overwrite(flight, i, r)
-                    if program.certain[i]:
-                        del touching[r]
+            if r in self._results:
+                self._overwrite(i, r, True)
+            if r in self._sources:
+                self._overwrite(i, r, False)
 
-    def _overwrite(self, flight: Flight, i: int, register: int) -> None:
-        written, earlier = flight.kind.written, flight.kind.queue
-        queue = self._tables.queue[i]
-        # In one queue the hardware may keep the two apart by itself.
-        in_order = earlier.returns_before(queue) if written else earlier.reads_before(queue)
-        if not in_order or not self._tables.variable[i]:
-            self._note_unprotected(Hazard.WAW if written else Hazard.WAR, flight, i, register)
+    def _overwrite(self, i: int, register: int, written: bool) -> None:
+        tables = self._tables
+        touching = self._results if written else self._sources
+        met = unprotected = touching[register] & self._alive
+        if met and tables.variable[i]:
+            unprotected &= ~tables.passed_by(tables.queue[i], written)
+        self._note_unprotected(Hazard.WAW if written else Hazard.WAR, i, register, unprotected)
         if self._program.certain[i]:
-            flight.registers -= {register}
-            flight.alive = bool(flight.registers)
+            del touching[register]
+            if met:
+                self._lost.append((written, register, met))
 
-    def _note_unprotected(self, hazard: Hazard, flight: Flight, i: int, register: int) -> None:
-        for operation in self._tables.operations(flight.operations):
-            self.unprotected.append(Edge(hazard, operation.instruction, i, register))
+    def _note_unprotected(self, hazard: Hazard, i: int, register: int, operations: int) -> None:
+        if operations:
+            self.unprotected.append((hazard, i, register, operations))
 
     def _note_unordered(self, i: int) -> None:
         """Some waits are there for more than registers: for memory behind a fence, for more registers."""
-        flights = self._barring if self._tables.free[i] else self._ordering
-        concerned = _alive(flights)
-        if concerned:
-            self.unordered[i] = concerned
-        if not self._tables.free[i]:
-            self._ordering = [flight for flight in self._ordering if flight.alive]
-            self._barring = [flight for flight in self._barring if flight.alive]
+        self._bury()
+        kinds = self._tables.kinds
+        ordering = [kind for kind, groups in self._groups.items() if groups and kinds[kind].is_ordering]
+        self._is_ordered = bool(ordering)
+        if self._tables.free[i]:
+            ordering = [kind for kind in ordering if kinds[kind].is_barring]
+        if ordering:
+            self.unordered[i] = self._of_kinds(ordering)
 
     def _raise(self, i: int) -> None:
         control = self._arrangement.controls[i]
         for board in {control.write_barrier, control.read_barrier}:
-            if board is not None and board < _BOARDS:
-                self._raised[board] += 1
-        for board, for_results in ((control.write_barrier, True), (control.read_barrier, False)):
-            if board is not None and board < _BOARDS:
-                self._vouch(i, board, for_results)
+            if board is not None and board < BOARDS and self._tables.most[board]:
+                self._count(board)
+        for board, result in ((control.write_barrier, True), (control.read_barrier, False)):
+            if board is not None and board < BOARDS:
+                self._vouch(i, board, result)
 
-    def _vouch(self, i: int, board: int, for_results: bool) -> None:
+    def _count(self, board: int) -> None:
+        """The scoreboard is raised once more since it vouches for what it vouches for."""
+        most = self._tables.most[board]
+        for groups in self._groups.values():
+            # The highest first, so that no group is met again where it has moved to.
+            for guards in sorted((guards for guards in groups if 0 <= guards[board] < most), reverse=True):
+                _put(groups, _with(guards, board, guards[board] + 1), groups.pop(guards))
+
+    def _vouch(self, i: int, board: int, result: bool) -> None:
         """The scoreboard now vouches for all that is over when this is written, or these sources are read."""
-        queue = self._tables.queue[i]
-        for (written, earlier), lacking in self._lacking.items():
-            if written and not (for_results and earlier.returns_before(queue)):
+        tables = self._tables
+        for kind in tables.kinds_over(tables.queue[i], result):
+            groups = self._groups.get(kind)
+            if not groups:
                 continue
-            if not written and not earlier.reads_before(queue):
-                continue
-            left = []
-            for flight in lacking[board]:
-                if not flight.alive:
-                    continue
-                if written and not self._tables.surely_follows(flight.instruction, i):
-                    left.append(flight)
-                else:
-                    flight.guards[board] = self._raised[board]
-                    self._guarded[board].append(flight)
-            lacking[board] = left
+            is_certain = not (tables.kinds[kind].written and tables.conditional[i])
+            for guards in [guards for guards in groups if guards[board] < 0]:
+                over = groups[guards] if is_certain else self._surely_before(i, groups[guards])
+                if over:
+                    _take(groups, guards, over)
+                    _put(groups, _with(guards, board, 0), over)
+
+    def _surely_before(self, i: int, operations: int) -> int:
+        """Those of them that are skipped if this instruction is; of other blocks that is not known."""
+        tables, found = self._tables, 0
+        for place in places_of(operations & tables.of_block(self._number)):
+            if tables.surely_follows(tables.instruction_of[place], i):
+                found |= 1 << place
+        return found
 
     def _begin(self, i: int) -> None:
         tables, control = self._tables, self._arrangement.controls[i]
         write, read = control.write_barrier, control.read_barrier
         if not tables.variable[i] and write is None and read is None:
             return
-        writing = set() if write is None else {write}
-        reading = writing if read is None else writing | {read}
-        for written, registers, boards, own in (
-            (True, self._program.defs[i], writing, write),
-            (False, tables.late[i], reading, read),
-        ):
-            if registers:
-                self._take_off(Operation(i, written), boards, registers)
-            elif own is not None:
-                self._take_off(Operation(i, written, True), {own}, ())
+        registers, late = self._program.defs[i], tables.late[i]
+        if registers or write is not None:
+            self._take_off(tables.result_place[i], _guards(write), registers, self._results)
+        if late:
+            self._take_off(tables.source_place[i], _guards(write, read), late, self._sources)
+        elif read is not None:
+            self._take_off(tables.source_place[i], _guards(read), (), self._sources)
 
-    def _take_off(self, operation: Operation, boards: set[int], registers: tuple[int, ...]) -> None:
-        before = self._own.get(operation)
-        if before is not None:
-            before.alive = False
-        guards = tuple(0 if board in boards else -1 for board in range(_BOARDS))
-        status = Status(guards, frozenset(registers))
-        tables = self._tables
-        flight = Flight(tables.bit(operation), tables.kind(operation), status, operation.instruction)
-        flight.guards = {board: self._raised[board] for board in boards if board < _BOARDS}
-        self._take_up(flight)
+    def _take_off(self, place: int, guards: Guards, registers: tuple[int, ...], touching: Touching) -> None:
+        assert place >= 0, "the fields of an instruction are examined before its scoreboards"
+        kind, operation = self._tables.kind_of[place], 1 << place
+        if self._alive & operation:
+            self._remove(operation)
+        self._alive |= operation
+        self._begun |= operation
+        _put(self._groups.setdefault(kind, {}), guards, operation)
+        for r in registers:
+            touching[r] = touching.get(r, 0) | operation
+        self._is_ordered |= self._tables.kinds[kind].is_ordering
 
     def leaving(self) -> State:
         """Operations under way at the end of the block."""
-        state: State = {}
-        for flight in self._flights:
-            if not flight.alive:
-                continue
-            guards = [-1] * _BOARDS
-            for board, since in flight.guards.items():
-                guards[board] = min(self._raised[board] - since, self._tables.most[board])
-            groups = state.setdefault(flight.kind, {})
-            status = Status(tuple(guards), flight.registers)
-            groups[status] = groups.get(status, 0) | flight.operations
-        return state
+        self._bury()
+        entry, over = self._entry, self._begun ^ self._alive
+        groups = {kind: groups for kind, groups in self._groups.items() if groups}
+        results, sources = _without(self._results, over), _without(self._sources, over)
+        return State(
+            entry.groups if groups == entry.groups else groups,
+            entry.results if results == entry.results else results,
+            entry.sources if sources == entry.sources else sources,
+        )
 
 
-def single_bits(bits: int) -> Iterator[int]:
-    while bits:
-        lowest = bits & -bits
-        yield lowest
-        bits ^= lowest
-
-
-def _alive(flights: list[Flight]) -> int:
-    found = 0
-    for flight in flights:
-        if flight.alive:
-            found |= flight.operations
+def _without(touching: Touching, over: int) -> Touching:
+    """Sets that hold nothing of what is over stay the very same, so that they are quick to compare."""
+    if not over:
+        return touching
+    found = {}
+    for register, operations in touching.items():
+        gone = operations & over
+        if gone != operations:
+            found[register] = operations ^ gone if gone else operations
     return found
 
 
-def _end(flights: list[Flight]) -> int:
-    """Operations of those that had not ended before."""
-    ended = _alive(flights)
-    for flight in flights:
-        flight.alive = False
-    return ended
+def _guards(*boards: int | None) -> Guards:
+    """Just raised, for an operation that begins."""
+    return tuple(0 if board in boards else -1 for board in range(BOARDS))
 
 
-def _queue(i: Instruction) -> Queue:
-    declaration = i.declaration
-    if declaration is None:
-        return Queue("", False, False)
-    memory = declaration.pipe is Pipe.MEMORY
-    return Queue(declaration.queue, memory, declaration.returns_in_order(i.arch))
+def _with(guards: Guards, board: int, count: int) -> Guards:
+    return (*guards[:board], count, *guards[board + 1 :])
 
 
-def _orders_memory_only(i: Instruction) -> bool:
-    """Fences and memory instructions do; behind the wait for others, such as USETMAXREG, everything stays."""
-    return i.declaration is not None and (i.declaration.fence or i.declaration.pipe is Pipe.MEMORY)
+def _put(groups: dict[Guards, int], guards: Guards, operations: int) -> None:
+    groups[guards] = groups.get(guards, 0) | operations
 
 
-def _is_blocking_barrier(i: Instruction) -> bool:
-    """Behind BAR.SYNC, memory instructions in front of it have read their sources.
+def _take(groups: dict[Guards, int], guards: Guards, operations: int) -> None:
+    groups[guards] ^= operations
+    if not groups[guards]:
+        del groups[guards]
 
-    Seen on sm_75 only, where ptxas relies on it; so only there is it believed.
-    """
-    return i.arch < 80 and i.opcode == "BAR" and not i.is_conditional and "SYNC" in i.modifiers
+
+def joined(known: State, arriving: State) -> State:
+    """With what arrives on one more path; the very state that was known if that is nothing new."""
+    groups = _joined_groups(known.groups, arriving.groups)
+    results = _joined_touching(known.results, arriving.results)
+    sources = _joined_touching(known.sources, arriving.sources)
+    if groups is known.groups and results is known.results and sources is known.sources:
+        return known
+    return State(groups, results, sources)
+
+
+def _joined_touching(known: Touching, arriving: Touching) -> Touching:
+    if not arriving or known == arriving:
+        return known
+    if not known:
+        return arriving
+    found = known
+    for register, operations in arriving.items():
+        mine = known.get(register, 0)
+        if mine is operations:
+            continue
+        both = mine | operations
+        if both != mine:
+            found = dict(known) if found is known else found
+            found[register] = operations if both == operations else both
+    return found
+
+
+def _joined_groups(known: Groups, arriving: Groups) -> Groups:
+    if known is arriving or not arriving:
+        return known
+    if not known:
+        return arriving
+    found = known
+    for kind, groups in arriving.items():
+        mine = known.get(kind, {})
+        both = _joined_kind(mine, groups)
+        if both is not mine:
+            found = dict(known) if found is known else found
+            found[kind] = both
+    return found
+
+
+def _joined_kind(known: dict[Guards, int], arriving: dict[Guards, int]) -> dict[Guards, int]:
+    if known is arriving or not arriving:
+        return known
+    if not known:
+        return arriving
+    found = known
+    for guards, operations in arriving.items():
+        new = operations & ~found.get(guards, 0)
+        for other, held in list(found.items()) if new else ():
+            shared = new & held
+            # A scoreboard that does not vouch counts -1, so that the smaller is always the more careful.
+            careful = tuple(map(min, guards, other)) if shared else other
+            new ^= shared
+            if careful != other:
+                found = dict(known) if found is known else found
+                _take(found, other, shared)
+                _put(found, careful, shared)
+        if new:
+            found = dict(known) if found is known else found
+            _put(found, guards, new)
+    return found

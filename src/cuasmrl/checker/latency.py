@@ -5,7 +5,6 @@ producer and on every path, the candidate's distance is at least min(distance in
 Here inside blocks; `crossing.py` follows the paths between them.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +13,7 @@ from cuasmrl.binary.sass import Distances, Hazard
 from cuasmrl.checker.answers import FOREVER, Answers
 from cuasmrl.checker.dependences import Array, Edge
 from cuasmrl.checker.program import Arrangement, Program
+from cuasmrl.checker.unprotected import Unprotected
 from cuasmrl.checker.verdict import Fault, Rule
 from cuasmrl.checker.waits import Losses, Waits
 
@@ -24,14 +24,13 @@ _LONG_CHAIN = 64
 class Timed:
     """The dependences of one original that are kept by time: all that no scoreboard announces."""
 
-    def __init__(self, program: Program, table: Distances, unprotected: set[Edge]):
+    def __init__(self, program: Program, table: Distances, unprotected: Unprotected):
         self.program, self.unprotected = program, unprotected
         self.answers = Answers(program, table)
         self._variable = [i.is_variable for i in program.instructions]
         self.loose = np.zeros(len(program.instructions), dtype=bool)
         """Producers of which some dependence is left unprotected: for these, each is looked up by itself."""
-        self.loose[[edge.producer for edge in unprotected]] = True
-        self.unprotected_of = _by_producer(unprotected)
+        self.loose[unprotected.producers()] = True
         found, kind = program.dependences, self.answers.kind
         columns = (found.members, found.member_register, found.member_written)
         members = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -110,15 +109,6 @@ class Timed:
         timed = self.members[members].tolist()
         parts = [b" %d" % a if t else b"" for a, t in zip(answers.tolist(), timed, strict=True)]
         return b"".join(parts), np.cumsum([len(part) for part in parts]).tolist()
-
-
-def _by_producer(edges: set[Edge]) -> dict[tuple[int, int, bool], frozenset[tuple[int, bool]]]:
-    """{(producer, register, it writes): all (consumer, it writes)}, equal sets being one and the same."""
-    found: dict[tuple[int, int, bool], set[tuple[int, bool]]] = defaultdict(set)
-    for hazard, p, c, register in edges:
-        found[p, register, hazard is not Hazard.WAR].add((c, hazard is not Hazard.RAW))
-    same: dict[frozenset[tuple[int, bool]], frozenset[tuple[int, bool]]] = {}
-    return {key: same.setdefault(frozenset(met), frozenset(met)) for key, met in found.items()}
 
 
 class Latencies:

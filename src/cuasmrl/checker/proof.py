@@ -11,10 +11,10 @@ from cuasmrl.binary.cubin import WORD_BYTES, Cubin
 from cuasmrl.binary.sass import Control, Distances, Listing, disassemble, distances
 from cuasmrl.checker.crossing import Crossing
 from cuasmrl.checker.fields import crowding_faults, field_faults
-from cuasmrl.checker.flights import Tables
 from cuasmrl.checker.latency import Latencies, Timed
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
+from cuasmrl.checker.operations import Tables
 from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
 from cuasmrl.checker.scoreboards import run
 from cuasmrl.checker.sharing import Sharing
@@ -180,17 +180,17 @@ class _KernelProof:
 
     def _scoreboard_faults(self, candidate: Arrangement) -> Iterator[Fault]:
         found = run(self.program, self.tables, candidate, self.findings.settled)
-        for edge in found.unprotected - self.unprotected:
+        for edge in found.unprotected.beyond(self.unprotected):
             message = f"{{c}} no longer waits for {{p}}: {edge.hazard.name} without a scoreboard"
             yield Fault(Rule.SCOREBOARD, edge.consumer, message, edge.producer, edge.register)
         for i, settled in self.findings.settled.items():
             # Such a wait may stand for memory that has to be settled, which no register shows.
-            for operation in self.tables.operations(settled & found.under_way.get(i, 0)):
-                yield Fault(Rule.SCOREBOARD, i, "{c} no longer waits for {p}", operation.instruction)
+            for p in self.tables.instructions(settled & found.under_way.get(i, 0)):
+                yield Fault(Rule.SCOREBOARD, i, "{c} no longer waits for {p}", p)
         for i, unordered in found.unordered.items():
-            for operation in self.tables.operations(unordered & ~self.findings.unordered.get(i, 0)):
+            for p in self.tables.instructions(unordered & ~self.findings.unordered.get(i, 0)):
                 message = "{c} no longer waits for {p}, which orders what comes behind it"
-                yield Fault(Rule.SCOREBOARD, i, message, operation.instruction)
+                yield Fault(Rule.SCOREBOARD, i, message, p)
 
     @cached_property
     def _counts(self) -> Counter[str]:

@@ -11,16 +11,17 @@ counts is what the last run of each finds.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cuasmrl.checker.dependences import Edge
-from cuasmrl.checker.flights import State, Status, Tables, Visit
+from cuasmrl.checker.flights import NOTHING, Visit, joined
 from cuasmrl.checker.graph import Worklist
+from cuasmrl.checker.operations import Tables
 from cuasmrl.checker.program import Arrangement, Program
+from cuasmrl.checker.unprotected import Unprotected
 
 
 class Findings(NamedTuple):
     """What the machine saw over all paths; sets of operations are bits, which `Tables` can name."""
 
-    unprotected: set[Edge]
+    unprotected: Unprotected
     """Dependences on a variable-latency instruction that no scoreboard and no queue keeps, on some path."""
     settled: dict[int, int]
     """By synchronising or pinned instruction: operations that its waits end."""
@@ -37,9 +38,9 @@ def run(
     asked: Mapping[int, int] | None = None,
 ) -> Findings:
     """`asked`: by instruction, operations of which is to be known whether they are under way there."""
-    findings = Findings(set(), {}, {}, {})
+    findings = Findings(Unprotected(tables), {}, {}, {})
     graph = program.graph
-    entries: list[State] = [{} for _ in graph.paths]
+    entries = [NOTHING for _ in graph.paths]
     work = Worklist(graph)
     while work:
         node = work.pop()
@@ -49,45 +50,15 @@ def run(
             visit = Visit(tables, arrangement, node, state, asked or {})
             for i in arrangement.order[block.start : block.end]:
                 visit.step(i)
-            findings.unprotected.update(visit.unprotected)
+            for one in visit.unprotected:
+                findings.unprotected.add(*one)
             findings.settled.update(visit.settled)
             findings.under_way.update(visit.under_way)
             findings.unordered.update(visit.unordered)
-            state = visit.leaving() if graph.paths[node] else {}
+            state = visit.leaving() if graph.paths[node] else NOTHING
         for following in graph.paths[node] if state else ():
-            if _join(entries[following], state):
+            known = entries[following]
+            entries[following] = joined(known, state)
+            if entries[following] is not known:
                 work.push(following)
     return findings
-
-
-def _join(known: State, arriving: State) -> bool:
-    """Add what arrives on one more path. Does that change anything?"""
-    changed = False
-    for kind, groups in arriving.items():
-        mine = known.setdefault(kind, {})
-        for status, operations in groups.items():
-            new = operations & ~mine.get(status, 0)
-            if new:
-                changed |= _add(mine, status, new)
-    return changed
-
-
-def _add(groups: dict[Status, int], status: Status, operations: int) -> bool:
-    changed = False
-    for other, held in list(groups.items()):
-        shared = operations & held
-        if not shared:
-            continue
-        operations ^= shared
-        # A scoreboard that does not vouch counts -1, so that the smaller is always the more careful.
-        guards = tuple(map(min, status.guards, other.guards))
-        joined = Status(guards, status.registers | other.registers)
-        if joined != other:
-            groups[other] ^= shared
-            if not groups[other]:
-                del groups[other]
-            groups[joined] = groups.get(joined, 0) | shared
-            changed = True
-    if operations:
-        groups[status] = groups.get(status, 0) | operations
-    return changed or operations > 0

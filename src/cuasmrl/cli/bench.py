@@ -8,7 +8,18 @@ import typer
 from rich.table import Table
 
 from cuasmrl.cli.agents import ListsAgents, complete
-from cuasmrl.cli.console import Json, ScoreboardsName, console, print_json, progress, scoreboards_named
+from cuasmrl.cli.console import (
+    Json,
+    L2Name,
+    ObjectiveName,
+    ScoreboardsName,
+    console,
+    l2_named,
+    objective_named,
+    print_json,
+    progress,
+    scoreboards_named,
+)
 
 app = typer.Typer(help="Measure on this machine, and print the table.")
 
@@ -255,11 +266,13 @@ def agents(
     jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
+    objective: ObjectiveName = None,
+    l2: L2Name = None,
     as_json: Json = False,
 ) -> None:
     """Agents at equal budgets on the published workloads.
 
-    Confirmed gains: median and range over seeds.
+    Gains by the median over the gate's ensemble: median and range over seeds.
     """
     from cuasmrl import workloads
     from cuasmrl.agents import AGENTS
@@ -273,8 +286,51 @@ def agents(
         seeds,
         chip,
         scoreboards_named(scoreboards),
+        objective_named(objective),
+        l2_named(l2),
     )
     _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
+
+
+@app.command()
+def objective(
+    workload: Annotated[
+        list[str] | None,
+        typer.Option("--workload", help="A workload, or WORKLOAD/CONFIG; repeat for several."),
+    ] = None,
+    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="Who plays.")] = "greedy",
+    budget: Annotated[int, typer.Option("--budget", help="Evaluations.", min=1)] = 2000,
+    seeds: Annotated[int, typer.Option("--seeds", help="Games per kernel and objective.", min=2)] = 5,
+    first_seed: Annotated[int, typer.Option("--first-seed", help="The first of them.", min=0)] = 0,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="Games go to this file; those in it are not played again."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
+    chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
+    scoreboards: ScoreboardsName = None,
+    l2: L2Name = None,
+    as_json: Json = False,
+) -> None:
+    """Searching by the nominal chip, and by chips drawn for each game.
+
+    What the gate's ensemble says of the results, with intervals over seeds.
+    """
+    from cuasmrl.bench.agents import Contest
+    from cuasmrl.bench.objective import KERNELS, objective_table
+    from cuasmrl.bench.objective import objective as measure
+
+    contest = Contest(
+        (agent,),
+        tuple(workload or KERNELS),
+        (budget,),
+        seeds,
+        chip,
+        scoreboards_named(scoreboards),
+        l2=l2_named(l2),
+        first_seed=first_seed,
+    )
+    _show(lambda advance: measure(contest, advance, keep, jobs), objective_table, as_json)
 
 
 @app.command(cls=ListsAgents)
@@ -302,6 +358,8 @@ def results(
     ] = None,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
+    objective: ObjectiveName = None,
+    l2: L2Name = None,
     as_json: Json = False,
 ) -> None:
     """The best config and schedule of each published workload.
@@ -313,7 +371,15 @@ def results(
     from cuasmrl.bench.results import results as measure
 
     how = scoreboards_named(scoreboards)
-    effort = Effort(tuple(agent or ["greedy", "evolve"]), budget, trial, chip=chip, scoreboards=how)
+    effort = Effort(
+        tuple(agent or ["greedy", "evolve"]),
+        budget,
+        trial,
+        chip=chip,
+        scoreboards=how,
+        objective=objective_named(objective),
+        l2=l2_named(l2),
+    )
     names = workload or [w.name for w in workloads.all() if w.published]
     _show(lambda advance: measure(names, effort, advance, keep), results_table, as_json)
 

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
+    from cuasmrl.gpu.devices import Objective
     from cuasmrl.gpu.timing import L2
     from cuasmrl.schedule import Scoreboards
 
@@ -54,6 +55,25 @@ ScoreboardsName = Annotated[
         show_default=False,
     ),
 ]
+
+
+ObjectiveName = Annotated[
+    str | None,
+    typer.Option(
+        "--objective",
+        help="What the virtual GPU scores schedules by: robust (the default), the mean over chips drawn from "
+        "the uncertainty of its numbers; nominal, the chip as its file has it.",
+        show_default=False,
+    ),
+]
+
+
+def objective_named(name: str | None) -> Objective:
+    from cuasmrl.gpu.devices import Objective
+
+    if name not in (None, *Objective):
+        raise CuasmrlError(f"--objective is {' or '.join(Objective)}, not {name!r}")
+    return Objective(name or Objective.ROBUST)
 
 
 def l2_named(name: str | None) -> L2:

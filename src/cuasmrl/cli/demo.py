@@ -225,5 +225,5 @@ def _broken(listing: Listing, schedule: Schedule, board: Board) -> Schedule:
                     and not producer.is_variable
                 ):
                     controls[first] = replace(controls[first], stall=need - 1, yield_=False)
-                    return replace(schedule, controls=tuple(controls))
+                    return schedule.replaced(controls=controls)
     return schedule

@@ -14,10 +14,12 @@ from cuasmrl.cli.console import (
     Json,
     L2Name,
     LaunchFile,
+    ObjectiveName,
     ScoreboardsName,
     Settings,
     console,
     l2_named,
+    objective_named,
     print_json,
     problems,
     scoreboards_named,
@@ -84,6 +86,7 @@ def optimize(
     ] = None,
     scoreboards: ScoreboardsName = None,
     l2: L2Name = None,
+    objective: ObjectiveName = None,
     min_gain: Annotated[
         float | None,
         typer.Option(
@@ -98,7 +101,7 @@ def optimize(
         typer.Option(
             "--min-faster",
             metavar="SHARE",
-            help="Share of the ensemble's chips on which it has to be faster; 14/16 by default.",
+            help="Share of the ensemble's chips on which it has to be faster; 42/48 by default.",
             show_default=False,
         ),
     ] = None,
@@ -128,6 +131,7 @@ def optimize(
         "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed,
         "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
         "l2": l2_named(l2) if l2 else None,
+        "objective": objective_named(objective) if objective else None,
         "min_gain": None if min_gain is None else min_gain / 100, "min_faster": _share(min_faster),
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}
@@ -170,11 +174,11 @@ def _stored(entry: Entry, found: Optimized) -> str:
 
 
 def _share(text: str | None) -> float | None:
-    """`14/16` or `0.875` as a number."""
+    """`42/48` or `0.875` as a number."""
     try:
         return None if text is None else float(Fraction(text))
     except (ValueError, ZeroDivisionError):
-        raise CuasmrlError(f"--min-faster {text} is not understood; write a share such as 14/16") from None
+        raise CuasmrlError(f"--min-faster {text} is not understood; write a share such as 42/48") from None
 
 
 def _carry_out(

@@ -161,7 +161,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
             return None
         schedule = self.game.schedule
         self.game.back_to(self._schedule)
-        return schedule, self.game.clock.time(schedule, is_profiled=self.keep_worse)
+        return schedule, self.game.clock.time(schedule)
 
     def _move(self, action: int) -> float:
         """Carry out a move, keep it or not, and say what it is worth."""

@@ -13,7 +13,7 @@ from cuasmrl.agents import Agent, match
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.devices import VirtualTimer
-from cuasmrl.gpu.devices.virtual import PICKING_SEEDS
+from cuasmrl.gpu.devices.objective import PICKING_SEEDS, Objective
 from cuasmrl.gpu.timing import L2, load_parameters
 from cuasmrl.gpu.timing.uncertainty import measure
 from cuasmrl.gpu.traced import TracedKernel
@@ -50,6 +50,7 @@ class Trial:
     budget: int
     seed: int
     scoreboards: Scoreboards
+    objective: Objective
 
 
 def choose_config(
@@ -103,7 +104,7 @@ def _try(
     for done, name in enumerate(near):
         advance(done, len(near))
         kernel = kernels[name]
-        timer = VirtualTimer(kernel)
+        timer = VirtualTimer(kernel, trial.objective, trial.seed)
         try:
             clock = match(
                 trial.agent, kernel.listing, timer, trial.budget, trial.seed, scoreboards=trial.scoreboards

@@ -12,7 +12,7 @@ from typing import Any
 from cuasmrl.agents import AGENTS, Agent
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
-from cuasmrl.gpu.devices import Timer, open_timer
+from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
 from cuasmrl.markup import card
 from cuasmrl.optimize.choice import fastest
 from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
@@ -109,7 +109,7 @@ def optimize(
         check_vacant(run)
     _check_output(output)
     subject = prepare(request, watch.choosing)
-    timer = _timer(subject)
+    timer = _timer(subject, request)
     config = _config(request, agent, subject)
     _check_movable(subject, timer, config)
     place = run or vacant(RUNS / _name(subject, request))
@@ -131,7 +131,7 @@ def resume(
     difference = directory.config.difference(_config(request, agent, subject))
     if difference is not None:
         raise CuasmrlError(f"{run} was started with {difference}; start another run with --run instead")
-    timer = _timer(subject)
+    timer = _timer(subject, request)
     return _carry_out(directory, agent, subject, timer, request.standard, output, watch)
 
 
@@ -147,6 +147,10 @@ def _carry_out(
     kernel = subject.kernel
     run.keep_original(kernel.cubin, subject.launch)
     watch.prepared(subject, run.path)
+    if isinstance(timer, VirtualTimer):
+        watch.stage("measuring how much has to be replayed")
+        run.keep_effort(timer.effort)
+        watch.stage(f"schedules are scored by {timer.effort.sentence}")
     clock = _play(run, with_curves(agent, run.path / "tensorboard"), subject, timer, watch)
     best = clock.best
     if clock.best_time < clock.start:
@@ -194,8 +198,9 @@ def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch
     return clock
 
 
-def _timer(subject: Subject) -> Timer:
-    return open_timer(subject.device, subject.kernel, partial(subject.problems.main.launch, TRACED_SEED))
+def _timer(subject: Subject, request: Request) -> Timer:
+    launch = partial(subject.problems.main.launch, TRACED_SEED)
+    return open_timer(subject.device, subject.kernel, launch, request.objective, request.seed)
 
 
 def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
@@ -211,6 +216,7 @@ def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
         seed=request.seed,
         scoreboards=request.scoreboards,
         l2=request.l2,
+        objective=request.objective,
         min_faster=request.min_faster,
         min_gain=request.min_gain,
         versions=versions(subject.compiler),

@@ -10,6 +10,7 @@ from typing import Any
 from cuasmrl.agents import AGENTS
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices import Objective
 from cuasmrl.gpu.timing import L2
 from cuasmrl.optimize.gate import Standard
 from cuasmrl.optimize.runs import RunConfig
@@ -47,6 +48,8 @@ class Request:
     """Whether moves keep the compiler's scoreboards."""
     l2: L2 = L2.COLD
     """What L2 holds when the kernel starts, on the virtual GPU."""
+    objective: Objective = Objective.ROBUST
+    """What the virtual GPU scores schedules by while a game goes on."""
     min_faster: float = Standard.min_faster
     min_gain: float = Standard.min_gain
     """What a modelled gain has to reach, see `gate.Standard`."""
@@ -100,6 +103,7 @@ class Request:
             "seed": run.seed,
             "scoreboards": Scoreboards(run.scoreboards),
             "l2": L2(run.l2),
+            "objective": Objective(run.objective),
             "min_faster": run.min_faster,
             "min_gain": run.min_gain,
         }

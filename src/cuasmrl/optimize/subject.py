@@ -78,7 +78,9 @@ def choose(request: Request, advance: Callable[[int, int], None]) -> Chosen:
         )
     trial = None
     if request.trial:
-        trial = Trial(AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards)
+        trial = Trial(
+            AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards, request.objective
+        )
     kernel, candidates = choose_config(workload, chip, sizes, advance, trial, request.l2)
     return Chosen(kernel, device, candidates=candidates)
 

@@ -5,26 +5,33 @@ keeps every scoreboard's protection, and keeps blocks, pinned instructions and p
 """
 
 from bisect import bisect
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
-from cuasmrl.binary.sass import MAX_STALL, Control, Distances, Instruction, Listing, Order, distances
-from cuasmrl.binary.sass.control import LONGEST_STALL_WITHOUT_YIELD
+from cuasmrl.binary.sass import MAX_STALL, Control, Distances, Instruction, Listing, distances
+from cuasmrl.binary.sass.control import LONGEST_STALL_WITHOUT_YIELD, NO_BARRIER
+from cuasmrl.schedule import cells as state
 from cuasmrl.schedule.blocks import Block, control_flow
 from cuasmrl.schedule.bounds import Bounds
+from cuasmrl.schedule.cells import HOLDS, STALL, WAITS, Cell, Int32, View
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_graph
 from cuasmrl.schedule.drags import dragged
-from cuasmrl.schedule.exchanges import Exchanges
-from cuasmrl.schedule.pins import glued_units, leaves_kernel
-from cuasmrl.schedule.reach import Int, Neighbours
+from cuasmrl.schedule.exchanges import Bytes, Exchanges
+from cuasmrl.schedule.journal import Journal
+from cuasmrl.schedule.pins import fixed_positions, glued_units, leaves_kernel
+from cuasmrl.schedule.reach import ANYWHERE, Neighbours, find_fillers, find_reaches, other_positions, shifted
 from cuasmrl.schedule.reassignment import Arranged, Reassignment, Scoreboards
+from cuasmrl.schedule.retiming import Int
 from cuasmrl.schedule.schedule import Schedule
 
 
 class Board:
-    """A mutable schedule. Instructions are named by their original index, positions by position."""
+    """A mutable schedule. Instructions are named by their original index, positions by position.
+
+    What changes stands in `cells`, for compiled code; lists such as `order` and `stall` follow it.
+    """
 
     def __init__(
         self, listing: Listing, table: Distances | None = None, scoreboards: Scoreboards = Scoreboards.KEPT
@@ -39,10 +46,15 @@ class Board:
         kernel = listing.kernel
         self.is_opaque = bool(kernel.unknown_records()) or kernel.has_relocations or leaves_kernel(self.code)
         """Something in the kernel is not understood: nothing in it may change."""
-        self.fixed = self._fixed_positions()
+        self.fixed = fixed_positions(self.code, self.blocks, self.is_opaque)
+        """Pinned: control flow, fences, fillers, unknown opcodes and all of an unknown opcode's block."""
         self.glued = glued_units(self.code, self.blocks)
+        self._original = state.original(self.code, self.originals.times)
+        self._reuse: Int32 = self._original[Cell.BITS] >> 17
+        self._block_numbers = np.array(self.block_of, np.int64)
+        self.cells: Int32 = self._original.copy()
+        self._show(self.cells)
         controls = {i.index: i.control for i in self.code}
-        self.order = list(range(len(self.code)))
         self._first_graphs = [self._graph(block, controls) for block in self.blocks]
         self.scoreboards = scoreboards
         self._reassigned: dict[int, Reassignment] = {}
@@ -52,80 +64,86 @@ class Board:
                 if found is not None:
                     self._reassigned[block.number] = found
                     self._first_graphs[block.number] = found.graph
-        self._neighbours: dict[int, Neighbours] = {}
+        self.neighbours: dict[int, Neighbours] = {}
+        """What keeps the instructions of each block in order, for compiled code."""
         self.reset()
+
+    def _show(self, cells: Int32) -> None:
+        self.order = View(cells[Cell.ORDER], int)
+        """Position → instruction."""
+        self.position = View(cells[Cell.POSITION], int)
+        """Instruction → position."""
+        self.time = View(cells[Cell.TIME], int)
+        """Instruction → cycles from the start of its block to its issue."""
+        bits = cells[Cell.BITS]
+        self.controls = View(bits, Control.of)
+        """Present control bits by instruction, and each of them alone:"""
+        self.stall = View(bits, lambda value: value & STALL)
+        self.yields = View(bits, lambda value: not value & HOLDS)
+        self.write_barrier = View(bits, lambda value: _barrier(value >> 5 & 7))
+        self.read_barrier = View(bits, lambda value: _barrier(value >> 8 & 7))
+        self.wait_mask = View(bits, lambda value: (value & WAITS) >> 11)
+        self.keeps_reuse = View(cells[Cell.KEEPS_REUSE], bool)
 
     def reset(self) -> None:
         """Back to the original schedule."""
-        n = len(self.code)
-        self.order = list(range(n))
-        self.position = list(range(n))
-        self.stall = [i.control.stall for i in self.code]
-        self.wait_mask = [i.control.wait_mask for i in self.code]
-        self.write_barrier = [i.control.write_barrier for i in self.code]
-        self.read_barrier = [i.control.read_barrier for i in self.code]
-        self.yields = [i.control.yield_ for i in self.code]
-        self.keeps_reuse = [True] * n
-        self.time = list(self.originals.times)
-        self.length = list(self.bounds.length)
+        self.cells[:] = self._original
         self.graphs = list(self._first_graphs)
-        self.controls = [i.control for i in self.code]
-        """Present control bits by instruction."""
-        self.exchanges = Exchanges(self)
+        self._rebuilt: set[int] = set()
+        """Blocks with other waits than the original's, hence another graph."""
+        self.journal = Journal()
+        self.exchanges = Exchanges(self.cells, self.bounds.longest_spacing)
         for block in self.blocks:
             self._index(block)
 
     def restore(self, schedule: Schedule) -> None:
-        """To a schedule that moves on this board have led to before."""
-        for block in self.blocks:
-            here = slice(block.start, block.end)
-            order, controls = list(schedule.order[here]), list(schedule.controls[here])
-            if order != self.order[here] or controls != self.controls[here]:
-                self._restore_block(block, order, schedule)
+        """To a schedule that moves on this board have led to before.
 
-    def _restore_block(self, block: Block, window: Sequence[int], schedule: Schedule) -> None:
-        rebuild, time = False, 0
-        self.order[block.start : block.end] = window
-        for p, i in enumerate(window, block.start):
-            control = schedule.controls[i]
-            # A graph with other waits than the original's depends on the order it was built from: this one.
-            rebuild |= control.wait_mask != self.wait_mask[i]
-            rebuild |= control.wait_mask != self.code[i].control.wait_mask
-            self.position[i], self.time[i] = p, time
-            self.stall[i], self.yields[i] = control.stall, control.yield_
-            self.wait_mask[i] = control.wait_mask
-            self.write_barrier[i], self.read_barrier[i] = control.write_barrier, control.read_barrier
-            self.keeps_reuse[i] = True
-            time += control.stall
-        self.length[block.number] = time
-        for i in window:
-            # Without a flag where it could have one, it was dropped.
-            if self.code[i].control.reuse:
-                self.keeps_reuse[i] = self.reuse(i) == schedule.controls[i].reuse
-        self.controls[block.start : block.end] = schedule.controls[block.start : block.end]
-        # The instruction before the block may have lost its follower, or found it again.
-        self._renew(self.order[max(0, block.start - 1) : block.start])
-        self.exchanges.forget(block)
-        if rebuild and not self.reassigns(block.number):
-            self._rebuild(block)
+        What was done since is undone if the journal has it. Either way only the schedule decides what the
+        board is like: a graph with other waits comes from the order it is built from, which is this one.
+        """
+        if not self._rebuilt and self.journal.rewind(schedule):
+            state.forgive(self.cells, self._reuse)
+            return
+        self.journal.forget()
+        changes = schedule.bits ^ self.cells[Cell.BITS]
+        differs = (changes != 0) | (schedule.indices != self.cells[Cell.ORDER])
+        blocks = [self.blocks[number] for number in np.unique(self._block_numbers[differs])]
+        waits = (changes | schedule.bits ^ self._original[Cell.BITS]) & WAITS
+        starts = np.array([block.start for block in blocks], np.int64)
+        ends = np.array([block.end for block in blocks], np.int64)
+        state.take_over(self.cells, self._reuse, starts, ends, schedule.indices, schedule.bits)
+        for block in blocks:
+            self.exchanges.forget(block)
+            if not self.reassigns(block.number) and waits[block.start : block.end].any():
+                self._rebuild(block)
+        if np.array_equal(self.cells[Cell.BITS], schedule.bits):
+            self.journal.mark(schedule)
 
     # ---- reading ----
 
     def schedule(self) -> Schedule:
-        return Schedule(self.listing, tuple(self.order), tuple(self.controls))
+        present = self.journal.present
+        if present is None:
+            order, bits = self.cells[Cell.ORDER].copy(), self.cells[Cell.BITS].copy()
+            present = Schedule.of_arrays(self.listing, order, bits)
+            self.journal.mark(present)
+        return present
 
     @property
-    def mask(self) -> bytearray:
+    def length(self) -> list[int]:
+        """Cycles of each block."""
+        last = [self.order[block.end - 1] for block in self.blocks]
+        return [self.time[i] + self.stall[i] for i in last]
+
+    @property
+    def mask(self) -> Bytes:
         """Positions whose instruction may change places with the next."""
         return self.exchanges.mask
 
     def reuse(self, i: int) -> int:
         """Operand-cache flags stay only while the next instruction is the one they were meant for."""
-        if not self.keeps_reuse[i] or self.yields[i]:
-            return 0
-        position = self.position[i] + 1
-        follows = position < len(self.order) and self.order[position] == i + 1
-        return self.code[i].control.reuse if follows else 0
+        return self.controls[i].reuse
 
     def reassigns(self, number: int) -> bool:
         """Are the scoreboards of this block reassigned where an order needs it?"""
@@ -133,14 +151,14 @@ class Board:
 
     def legal_swaps(self) -> list[int]:
         """Positions p such that the instructions at p and p + 1 may change places."""
-        return [p for p, legal in enumerate(self.mask) if legal]
+        return [p for p, legal in enumerate(self.mask.tolist()) if legal]
 
     def inheritable_swaps(self) -> list[int]:
         """Further swaps that become legal when the lower instruction copies wait bits of the upper one."""
-        return [p for p in range(len(self.order) - 1) if not self.mask[p] and self.inherited_bits(p)]
+        mask = self.mask.tolist()
+        return [p for p in range(len(self.order) - 1) if not mask[p] and self.inherited_bits(p)]
 
     def is_fixed(self, i: int) -> bool:
-        """Pinned: control flow, fences, fillers, unknown opcodes and all of an unknown opcode's block."""
         return self.fixed[i]
 
     def reach(self, i: int) -> list[int]:
@@ -153,28 +171,25 @@ class Board:
 
         Worked out for all positions at once, where `reach` tries each.
         """
-        position = self.position[i]
-        if i in self.glued:
-            return [position]
+        return sorted([self.position[i], *self.others(i).tolist()])
+
+    def others(self, i: int, farthest: int = ANYWHERE) -> Int:
+        """Its span, at most so far away, without the position that it has."""
         block = self.blocks[self.block_of[i]]
-        low, high = self.reaches(block)
-        lowest, highest = int(low[i - block.start]), int(high[i - block.start])
-        return [to for to in range(lowest, highest + 1) if not self._splits_unit(position, to)]
+        found = np.empty(len(block), np.int64)
+        count = other_positions(self.cells, self.neighbours[block.number], i - block.start, farthest, found)
+        return found[:count]
 
     def reaches(self, block: Block) -> tuple[Int, Int]:
         """First and last position that each instruction of a block may take, padding units not considered."""
-        order = np.array(self.order[block.start : block.end], np.int64) - block.start
-        low, high = self._neighbours[block.number].reaches(order)
-        return low + block.start, high + block.start
+        low, high = np.empty(len(block), np.int64), np.empty(len(block), np.int64)
+        find_reaches(self.cells, self.neighbours[block.number], low, high)
+        return low, high
 
-    def _splits_unit(self, position: int, to: int) -> bool:
-        """Would an instruction taken from one position to another stand inside a padding unit?"""
-        if position == to:
-            return False
-        upper, lower = (to - 1, to) if to < position else (to, to + 1)
-        return (
-            upper >= 0 and lower < len(self.order) and self.glued.get(self.order[upper]) == self.order[lower]
-        )
+    def fillers(self, block: Block, gap: int) -> Int:
+        """Instructions of a block that may go elsewhere to stand in front of the one at a position."""
+        found = np.empty(len(block), np.int64)
+        return found[: find_fillers(self.cells, self.neighbours[block.number], gap, found)]
 
     # ---- moves; each answers whether it was legal, and changes nothing if not ----
 
@@ -182,42 +197,39 @@ class Board:
         """Exchange the instructions at p and p + 1; their control codes travel with them."""
         if not self.mask[p]:
             return False
-        a, b = self.order[p], self.order[p + 1]
-        start = self.time[a]
-        self.order[p], self.order[p + 1] = b, a
-        self.position[a], self.position[b] = p + 1, p
-        self.time[b] = start
-        self.time[a] = start + self.stall[b]
-        self.exchanges.after_swap(a, b, p)
-        self._renew(self.order[max(0, p - 1) : p + 3])
+        block = self.blocks[self.block_of[p]]
+        self.journal.note(partial(self._exchange, block, p))
+        self._exchange(block, p)
         return True
 
     def inherited_bits(self, p: int) -> int:
         """Wait bits with which the instruction at p + 1 may leave the shelter of the one at p, else 0."""
-        a, b = self.order[p], self.order[p + 1]
+        a, b = self.order[p : p + 2]
+        block = self.blocks[self.block_of[a]]
         if self.fixed[a] or self.fixed[b] or a in self.glued or b in self.glued:
             return 0
-        if self.block_of[a] != self.block_of[b]:
+        if self.block_of[b] != block.number or self.reassigns(block.number):
             return 0
-        graph = self.graphs[self.block_of[a]]
+        graph = self.graphs[block.number]
         edge = graph.successors[a].get(b)
         if edge is None or edge.reasons != {Reason.WAIT}:
             return 0
         bits = graph.inherits[a, b]
-        return bits if bits and self.exchanges.has_time(p) else 0
+        return bits if bits and self.exchanges.has_time(block, p) else 0
 
     def swap_inheriting(self, p: int) -> bool:
         """Exchange p and p + 1 although the lower one relies on the upper one's wait, which it copies."""
         bits = self.inherited_bits(p)
         if not bits:
             return False
-        a, b = self.order[p], self.order[p + 1]
-        before = self.wait_mask[b]
-        block = self.blocks[self.block_of[a]]
-        self.wait_mask[b] |= bits
+        b = self.order[p + 1]
+        before = int(self.cells[Cell.BITS, b])
+        block = self.blocks[self.block_of[b]]
+        self.journal.forget()
+        self.cells[Cell.BITS, b] |= bits << 11
         self._rebuild(block)
         if not self.mask[p] or self.exchanges.slack_in[b] < 0:
-            self.wait_mask[b] = before
+            self.cells[Cell.BITS, b] = before
             self._rebuild(block)
             return False
         return self.swap(p)
@@ -226,73 +238,68 @@ class Board:
         """Take an instruction to another position of its block and recompute the block's stalls."""
         if to == self.position[i]:
             return True
-        return to in self.span(i) and self._arrange(self.blocks[self.block_of[i]], self._moved(i, to))
+        window = self._moved(i, to)
+        return window is not None and self._arrange(self.blocks[self.block_of[i]], window)
 
-    def _moved(self, i: int, to: int) -> list[int]:
-        """The order of its block with an instruction at another position."""
+    def _moved(self, i: int, to: int) -> Int | None:
+        """The order of its block with an instruction at another position; None if it may not go there."""
         block = self.blocks[self.block_of[i]]
-        window = self.order[block.start : block.end]
-        window.remove(i)
-        window.insert(to - block.start, i)
-        return window
+        window = np.empty(len(block), np.int64)
+        found = shifted(self.cells, self.neighbours[block.number], i - block.start, to - block.start, window)
+        return window if found else None
 
     def drag(self, i: int, to: int) -> bool:
         """The same, but dependences do not stop it: what it has to stay behind or ahead of comes along."""
         block = self.blocks[self.block_of[i]]
-        if self.fixed[i] or not block.start <= to < block.end:
-            return False
-        window, here = self.order[block.start : block.end], self.position[i] - block.start
-        graph = self.graphs[block.number]
-        new = dragged(window, here, to - block.start, graph, self.glued, self.fixed)
-        return new is not None and self._arrange(block, new)
+        window = np.empty(len(block), np.int64)
+        neighbours = self.neighbours[block.number]
+        found = dragged(self.cells, neighbours, i - block.start, to - block.start, window)
+        return found and self._arrange(block, window)
 
     def reorder(self, number: int, window: list[int]) -> bool:
         """Give a block any order its dependences allow, with the smallest stalls for that order."""
-        block = self.blocks[number]
+        block, old = self.blocks[number], self.position[:]
         position = {i: p for p, i in enumerate(window, block.start)}
-        if sorted(position) != sorted(self.order[block.start : block.end]) or len(window) != len(block):
+        if sorted(position) != list(range(block.start, block.end)) or len(window) != len(block):
             return False
         graph = self.graphs[number]
         for i, p in position.items():
-            if self.fixed[i] and p != self.position[i]:
+            if self.fixed[i] and p != old[i]:
                 return False
             if self.glued.get(i, i) != i and position[self.glued[i]] != p + 1:
                 return False
             if any(position[c] < p for c in graph.successors[i]):
                 return False
-        return self._crosses_no_pin(block, position) and self._arrange(block, window)
+        # Nothing may pass a pinned instruction, whether or not they depend on each other.
+        pins = [old[i] for i in range(block.start, block.end) if self.fixed[i]]
+        pins.sort()
+        if any(bisect(pins, old[i]) != bisect(pins, p) for i, p in position.items()):
+            return False
+        return self._arrange(block, np.array(window, np.int64) - block.start)
 
-    def _crosses_no_pin(self, block: Block, position: Mapping[int, int]) -> bool:
-        """Nothing may pass a pinned instruction, whether or not they depend on each other."""
-        pins = [p for p in range(block.start, block.end) if self.fixed[self.order[p]]]
-        return all(bisect(pins, self.position[i]) == bisect(pins, p) for i, p in position.items())
-
-    def _arrange(self, block: Block, window: list[int]) -> bool:
+    def _arrange(self, block: Block, window: Int) -> bool:
         found = self._arranged(block, window)
         if found is None:
             return False
-        here = slice(block.start, block.end)
-        self.order[here] = window
+        self._note(block)
         if found.scoreboards is not None:
-            self.write_barrier[here], self.read_barrier[here], self.wait_mask[here] = found.scoreboards
-        for p in range(block.start, block.end):
-            self.position[self.order[p]] = p
-        self._set_times(block, found.times)
+            state.announce(self.cells, block.start, found.scoreboards)
+        state.settle(self.cells, self._reuse, block.start, window, found.times)
+        self.exchanges.forget(block)
         return True
 
-    def _arranged(self, block: Block, window: list[int]) -> Arranged | None:
+    def _arranged(self, block: Block, window: Int | None) -> Arranged | None:
         """Issue times for an order, and the scoreboards that go with it; None if nothing expresses it."""
-        if self.is_opaque:
+        if self.is_opaque or window is None:
             return None
         if self.reassigns(block.number):
             return self._reassigned[block.number].arrange(window)
-        times = self.bounds.earliest(block, window)
+        times = self.bounds.arrays[block.number].earliest(window)
         return None if times is None else Arranged(times)
 
     def retime(self, number: int) -> bool:
         """The smallest stalls for a block's present order."""
-        block = self.blocks[number]
-        return self._arrange(block, self.order[block.start : block.end])
+        return self._arrange(self.blocks[number], self._window(self.blocks[number]))
 
     def set_stall(self, i: int, stall: int) -> bool:
         """Edit one stall count; a long one makes the instruction yield."""
@@ -301,13 +308,16 @@ class Board:
         block = self.blocks[self.block_of[i]]
         if self.reassigns(block.number):
             return False
-        delta = stall - self.stall[i]
-        times = [self.time[j] + (delta if self.position[j] > self.position[i] else 0)
-                 for j in self.order[block.start : block.end]]  # fmt: skip
-        times.append(self.length[block.number] + delta)
-        if not self.bounds.hold(block, self.order[block.start : block.end], times):
+        window = self._window(block)
+        times = np.append(self.cells[Cell.TIME, block.start + window], self.length[block.number]).astype(
+            np.int64
+        )
+        times[self.position[i] - block.start + 1 :] += stall - self.stall[i]
+        if not self.bounds.arrays[block.number].hold(window, times):
             return False
-        self._set_times(block, times)
+        self._note(block)
+        state.settle(self.cells, self._reuse, block.start, window, times)
+        self.exchanges.forget(block)
         return True
 
     def set_yield(self, i: int, yields: bool) -> bool:
@@ -315,77 +325,69 @@ class Board:
         choice = 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD
         if self.is_opaque or yields == self.yields[i] or not choice:
             return False
-        self.yields[i] = yields
-        self._renew((i,))
+        self._edit(i, Cell.BITS, self.cells[Cell.BITS, i] ^ HOLDS)
         return True
 
     def set_reuse(self, i: int, keep: bool) -> bool:
         """Drop the operand-cache flags of an instruction, or take them up again where they are valid."""
-        if self.is_opaque or keep == self.keeps_reuse[i] or not self.code[i].control.reuse:
+        if self.is_opaque or keep == self.keeps_reuse[i] or not self._reuse[i]:
             return False
-        self.keeps_reuse[i] = keep
-        self._renew((i,))
+        self._edit(i, Cell.KEEPS_REUSE, keep)
         return True
 
     # ---- inside ----
-
-    def _fixed_positions(self) -> list[bool]:
-        fixed = [self.is_opaque or i.order is Order.PINNED for i in self.code]
-        for block in self.blocks:
-            if any(self.code[i].declaration is None for i in range(block.start, block.end)):
-                fixed[block.start : block.end] = [True] * len(block)
-        return fixed
 
     def _graph(self, block: Block, controls: Mapping[int, Control]) -> Graph:
         order = self.order[block.start : block.end]
         return build_graph(block, order, controls, self.originals)
 
     def _rebuild(self, block: Block) -> None:
-        window = self.order[block.start : block.end]
-        self._renew(window)
+        """The graph of a block whose waits have changed."""
+        here, number = slice(block.start, block.end), block.number
         # Built from another order a graph can be stricter: the waits of the original get its own graph back.
-        is_original = all(self.wait_mask[i] == self.code[i].control.wait_mask for i in window)
-        controls = {i: self.controls[i] for i in window}
-        number = block.number
-        self.graphs[number] = self._first_graphs[number] if is_original else self._graph(block, controls)
+        if not ((self.cells[Cell.BITS, here] ^ self._original[Cell.BITS, here]) & WAITS).any():
+            self.graphs[number] = self._first_graphs[number]
+            self._rebuilt.discard(number)
+        else:
+            self.graphs[number] = self._graph(block, {i: self.controls[i] for i in self.order[here]})
+            self._rebuilt.add(number)
         self._index(block)
-        self.exchanges.forget(block)
 
     def _index(self, block: Block) -> None:
         graph = self.graphs[block.number]
-        self.bounds.index(block, graph)
-        self._neighbours[block.number] = Neighbours.of(block, graph, self.fixed[block.start : block.end])
+        arrays = self.bounds.index(block, graph)
+        self.neighbours[block.number] = Neighbours.of(block, graph, self.fixed, self.glued)
+        if not self.reassigns(block.number):
+            self.exchanges.index(block, self.neighbours[block.number], arrays)
 
-    def _renew(self, instructions: Iterable[int]) -> None:
-        """Bring the control bits of instructions up to date."""
-        for i in instructions:
-            control = self.code[i].control
-            self.controls[i] = _control(
-                self.stall[i],
-                self.yields[i],
-                self.write_barrier[i],
-                self.read_barrier[i],
-                self.wait_mask[i],
-                self.reuse(i) if control.reuse else 0,
-            )
+    def _window(self, block: Block) -> Int:
+        """The present order of a block, counted from its first instruction."""
+        return self.cells[Cell.ORDER, block.start : block.end].astype(np.int64) - block.start
 
-    def _set_times(self, block: Block, times: list[int]) -> None:
-        """Take over issue times (the last entry is the block's end) as stall counts."""
-        window = self.order[block.start : block.end]
-        for k, i in enumerate(window):
-            self.time[i] = times[k]
-            self.stall[i] = times[k + 1] - times[k]
-            if not 0 < self.stall[i] <= LONGEST_STALL_WITHOUT_YIELD:
-                self.yields[i] = True
-        self.length[block.number] = times[-1]
-        # The instruction before the block may have lost its follower, or found it again.
-        self._renew(self.order[max(0, block.start - 1) : block.end])
+    def _exchange(self, block: Block, p: int) -> None:
+        state.exchange(self.cells, self._reuse, p)
+        self.exchanges.after_swap(block, p)
+
+    def _edit(self, i: int, row: Cell, value: int) -> None:
+        """One number of an instruction, and the flags that follow from it."""
+        self.journal.note(partial(self._put, i, row, int(self.cells[row, i])))
+        self._put(i, row, value)
+
+    def _put(self, i: int, row: Cell, value: int) -> None:
+        self.cells[row, i] = value
+        position = self.position[i]
+        state.renew_reuse(self.cells, self._reuse, position, position + 1)
+
+    def _note(self, block: Block) -> None:
+        """All of a block as it is now."""
+        old = self.cells[:, block.start : block.end].copy()
+        self.journal.note(partial(self._put_back, block, old), old.size)
+
+    def _put_back(self, block: Block, old: Int32) -> None:
+        self.cells[:, block.start : block.end] = old
+        state.renew_reuse(self.cells, self._reuse, block.start - 1, block.start)
         self.exchanges.forget(block)
 
 
-@cache
-def _control(
-    stall: int, yields: bool, write: int | None, read: int | None, wait_mask: int, reuse: int
-) -> Control:
-    """Few different ones occur, and the game asks for them all the time."""
-    return Control(stall, yields, write, read, wait_mask, reuse)
+def _barrier(number: int) -> int | None:
+    return None if number == NO_BARRIER else number

@@ -9,7 +9,7 @@ from cuasmrl.binary.sass import Instruction, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, block_length
 from cuasmrl.schedule.dependences import Graph, Originals
-from cuasmrl.schedule.retiming import Arrays, Bound, earliest_times, times_hold
+from cuasmrl.schedule.retiming import Arrays, Bound, Int
 from cuasmrl.schedule.scoreboards import awaited_boards
 
 
@@ -44,7 +44,8 @@ class Bounds:
         self.longest_spacing = max(limits.spacing for limits in self.limits)
         self.incoming: list[list[tuple[int, int]]] = [[] for _ in originals.code]
         self.outgoing: list[list[tuple[int, int]]] = [[] for _ in originals.code]
-        self._compiled: dict[int, Arrays] = {}
+        self.arrays: dict[int, Arrays] = {}
+        """By number of the block, for compiled code."""
 
     def index(self, block: Block, graph: Graph) -> Arrays:
         """Take over the distances of a block's graph."""
@@ -57,23 +58,21 @@ class Bounds:
         for first, second, cycles in graph.leashes:
             self.incoming[second].append((first, -cycles))
             self.outgoing[first].append((second, -cycles))
-        self._compiled[block.number] = self._arrays(block)
-        return self._compiled[block.number]
+        self.arrays[block.number] = self._arrays(block)
+        return self.arrays[block.number]
 
-    def earliest(self, block: Block, window: Sequence[int], arrays: Arrays | None = None) -> list[int] | None:
+    def earliest(self, block: Block, window: Sequence[int]) -> list[int] | None:
         """Earliest issue times for an order, then the block's end; None where stalls cannot express them.
 
-        They keep the distances taken over last, or those in other arrays that were taken over before.
+        They keep the distances taken over last.
         """
-        order = np.array(window, np.int64) - block.start
-        times = np.empty(len(order) + 1, np.int64)
-        fits = earliest_times(order, times, *(arrays or self._compiled[block.number]))
-        return times.tolist() if fits else None
+        times = self.arrays[block.number].earliest(np.array(window, np.int64) - block.start)
+        return None if times is None else times.tolist()
 
     def hold(self, block: Block, window: Sequence[int], times: Sequence[int]) -> bool:
         """Do these issue times, the last being the block's end, keep every bound of the block?"""
         order = np.array(window, np.int64) - block.start
-        return bool(times_hold(order, np.array(times, np.int64), *self._compiled[block.number]))
+        return self.arrays[block.number].hold(order, np.array(times, np.int64))
 
     def _arrays(self, block: Block) -> Arrays:
         """The bounds of a block for compiled code; its instructions are counted from 0."""
@@ -84,17 +83,16 @@ class Bounds:
             limits, follower = self.limits[i], self._follower.get(i)
             row[Bound.HEAD], row[Bound.TAIL], row[Bound.STALL] = limits.head, limits.tail, limits.stall
             row[Bound.PIPE] = pipes.index(self.pipe[i])
+            row[Bound.LEAST_SPACING] = limits.spacing
             row[Bound.SPACING] = limits.spacing if limits.spacing > 1 else 0
             row[Bound.FOLLOWER] = -1
             if follower is not None:
                 original = self.originals.distance(i, follower)
                 row[Bound.FOLLOWER] = follower - block.start
                 row[Bound.FOLLOWER_SPACING] = min(int(row[Bound.SPACING]), original)
-        counts = [len(self.incoming[i]) for i in positions]
-        pairs = [(p - block.start, need) for i in positions for p, need in self.incoming[i]]
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        distances = np.array(pairs, np.int64).reshape(-1, 2)
-        return Arrays(rows, starts, distances, self._least_length(block))
+        starts, distances = _flat(block, self.incoming)
+        later_starts, later = _flat(block, self.outgoing)
+        return Arrays(rows, starts, distances, self._least_length(block), later_starts, later)
 
     def _followers(self) -> dict[int, int]:
         """Instruction → the next one in its pipe, in the original."""
@@ -172,3 +170,11 @@ class Bounds:
             for w in positions if short else positions[: relying[-1] + 1 - block.start] if relying else ():
                 held.update(self.originals.awaited.get(w, ()))
         return held
+
+
+def _flat(block: Block, distances: Sequence[Sequence[tuple[int, int]]]) -> tuple[Int, Int]:
+    """The distances of a block's instructions laid end to end, and where those of each begin."""
+    inside = distances[block.start : block.end]
+    starts = np.concatenate([[0], np.cumsum([len(entries) for entries in inside])]).astype(np.int64)
+    pairs = [(j - block.start, need) for entries in inside for j, need in entries]
+    return starts, np.array(pairs, np.int64).reshape(-1, 2)

@@ -1,6 +1,6 @@
 """What must stay where it is, for reasons that no dependence shows."""
 
-from cuasmrl.binary.sass import Instruction
+from cuasmrl.binary.sass import Instruction, Order
 from cuasmrl.schedule.blocks import Block
 
 
@@ -19,3 +19,12 @@ def glued_units(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dic
                 glued[i] = i + 1
                 glued.setdefault(i + 1, i + 1)
     return glued
+
+
+def fixed_positions(code: tuple[Instruction, ...], blocks: tuple[Block, ...], is_opaque: bool) -> list[bool]:
+    """Which instructions stay: control flow, fences, fillers, all of a block with an unknown opcode."""
+    fixed = [is_opaque or i.order is Order.PINNED for i in code]
+    for block in blocks:
+        if any(code[i].declaration is None for i in range(block.start, block.end)):
+            fixed[block.start : block.end] = [True] * len(block)
+    return fixed

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 
+from cuasmrl.compiled import compiled
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.bounds import Bounds
 from cuasmrl.schedule.dependences import Graph
 from cuasmrl.schedule.operations import traffic_of
+from cuasmrl.schedule.retiming import Int
 from cuasmrl.schedule.slots import Slots
 
 
@@ -24,21 +25,14 @@ class Scoreboards(StrEnum):
     """They are reassigned where an order needs it; in such blocks only moves that retime are left."""
 
 
-class Assignment(NamedTuple):
-    """The scoreboards of a block; lists by instruction, not by position."""
-
-    write_barriers: list[int | None]
-    read_barriers: list[int | None]
-    waits: list[int]
-
-
 class Arranged(NamedTuple):
     """An order with what goes with it."""
 
-    times: list[int]
+    times: Int
     """Issue times by position, then the block's end."""
-    scoreboards: Assignment | None = None
-    """None if they stay as they are."""
+    scoreboards: Int | None = None
+    """Rows for the block's instructions: write barriers, read barriers (-1 for none), waits; None if they
+    stay as they are."""
 
 
 class Reassignment:
@@ -52,17 +46,16 @@ class Reassignment:
         self.graph = loose
         """Dependences that hold whatever the scoreboards are."""
         self._slots = slots
-        self._bounds = bounds
         self._kept_bounds = bounds.index(block, kept)
         self._loose_bounds = bounds.index(block, loose)
         pairs = [(i, j) for i in range(block.start, block.end) for j in kept.successors.get(i, ())]
         self._pairs = np.array(pairs, np.int64).reshape(-1, 2) - block.start
         controls = [i.control for i in bounds.originals.code[block.start : block.end]]
-        self._compiled = Assignment(
-            [control.write_barrier for control in controls],
-            [control.read_barrier for control in controls],
+        self._compiled = np.array([
+            [-1 if control.write_barrier is None else control.write_barrier for control in controls],
+            [-1 if control.read_barrier is None else control.read_barrier for control in controls],
             [control.wait_mask for control in controls],
-        )
+        ], np.int64)  # fmt: skip
 
     @staticmethod
     def of(block: Block, kept: Graph, bounds: Bounds) -> Reassignment | None:
@@ -78,22 +71,24 @@ class Reassignment:
             return None
         return Reassignment(block, kept, traffic.graph, slots, bounds)
 
-    def arrange(self, window: Sequence[int]) -> Arranged | None:
+    def arrange(self, order: Int) -> Arranged | None:
         """None if stall counts cannot express it, or six scoreboards do not suffice."""
-        if self._keeps(window):
-            times = self._bounds.earliest(self.block, window, self._kept_bounds)
+        if _holds(order, self._pairs):
+            times = self._kept_bounds.earliest(order)
             if times is not None:
                 return Arranged(times, self._compiled)
-        times = self._bounds.earliest(self.block, window, self._loose_bounds)
-        found = None if times is None else self._slots.assign(window, times)
-        if times is None or found is None:
-            return None
-        write, read, waits = found.tolist()
-        writes, reads = ([None if k < 0 else k for k in assigned] for assigned in (write, read))
-        return Arranged(times, Assignment(writes, reads, waits))
+        times = self._loose_bounds.earliest(order)
+        found = None if times is None else self._slots.assigned(order, times)
+        return None if times is None or found is None else Arranged(times, found)
 
-    def _keeps(self, window: Sequence[int]) -> bool:
-        """Are all dependences met that come with the compiler's scoreboards?"""
-        position = np.empty(len(window), np.int64)
-        position[np.array(window, np.int64) - self.block.start] = np.arange(len(window))
-        return bool((position[self._pairs[:, 0]] < position[self._pairs[:, 1]]).all())
+
+@compiled
+def _holds(order: Int, pairs: Int) -> bool:
+    """Is the first of every pair before the second?"""
+    position = np.empty(len(order), np.int64)
+    for p in range(len(order)):
+        position[order[p]] = p
+    for k in range(len(pairs)):
+        if position[pairs[k, 0]] > position[pairs[k, 1]]:
+            return False
+    return True

@@ -23,7 +23,9 @@ class Bound(IntEnum):
     FOLLOWER = 5
     """The next of its pipe in the original, which may be closer; -1 for none."""
     FOLLOWER_SPACING = 6
-    WIDTH = 7
+    LEAST_SPACING = 7
+    """Cycles to any other one of its pipe, for swaps, which do not look who follows."""
+    WIDTH = 8
 
 
 class Arrays(NamedTuple):
@@ -35,6 +37,19 @@ class Arrays(NamedTuple):
     distances: Int
     """(earlier instruction, cycles); a negative number of cycles is how far it may lie behind at most."""
     least_length: int
+    later_starts: Int
+    later: Int
+    """The same distances by the earlier of the two: (later instruction, cycles)."""
+
+    def earliest(self, order: Int) -> Int | None:
+        """Issue times of an order and the block's end, as early as possible; None if no stalls express it."""
+        times = np.empty(len(order) + 1, np.int64)
+        fits = earliest_times(order, times, self.rows, self.starts, self.distances, self.least_length)
+        return times if fits else None
+
+    def hold(self, order: Int, times: Int) -> bool:
+        """Do these issue times, the last being the block's end, keep every bound of the block?"""
+        return bool(times_hold(order, times, self.rows, self.starts, self.distances, self.least_length))
 
 
 _PIPES = 16

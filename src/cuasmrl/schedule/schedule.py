@@ -1,29 +1,68 @@
 """A schedule: the order of a kernel's instructions and their control bits. A value, with a digest."""
 
+from __future__ import annotations
+
 import hashlib
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cuasmrl.binary.cubin import WORD_BYTES, Cubin
 from cuasmrl.binary.sass import Control, Listing
 from cuasmrl.errors import CuasmrlError
 
+Int32: TypeAlias = npt.NDArray[np.int32]
 
-@dataclass(frozen=True)
+
 class Schedule:
-    listing: Listing = field(compare=False, repr=False)
-    order: tuple[int, ...]
-    """Position → original index of the instruction that stands there."""
-    controls: tuple[Control, ...]
-    """Original index → control bits."""
+    """Kept in arrays, because searches make thousands a second; tuples are made for who reads them."""
+
+    def __init__(self, listing: Listing, order: Iterable[int], controls: Iterable[Control]) -> None:
+        bits = np.array([control.bits for control in controls], np.int32)
+        self._take(listing, np.array(tuple(order), np.int32), bits)
 
     @staticmethod
-    def original(listing: Listing) -> "Schedule":
+    def of_arrays(listing: Listing, indices: Int32, bits: Int32) -> Schedule:
+        """From arrays that nobody will change."""
+        made = Schedule.__new__(Schedule)
+        made._take(listing, indices, bits)
+        return made
+
+    @staticmethod
+    def original(listing: Listing) -> Schedule:
+        code = listing.instructions
+        return Schedule(listing, range(len(code)), (i.control for i in code))
+
+    def _take(self, listing: Listing, indices: Int32, bits: Int32) -> None:
+        self.listing = listing
+        self.indices = indices
+        """`order` as an array."""
+        self.bits = bits
+        """Original index → control bits as they stand in the word."""
+
+    def replaced(
+        self, order: Iterable[int] | None = None, controls: Iterable[Control] | None = None
+    ) -> Schedule:
+        """The same with another order or other control bits."""
         return Schedule(
-            listing, tuple(range(len(listing.instructions))), tuple(i.control for i in listing.instructions)
+            self.listing,
+            self.order if order is None else order,
+            self.controls if controls is None else controls,
         )
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Position → original index of the instruction that stands there."""
+        return tuple(self.indices.tolist())
+
+    @cached_property
+    def controls(self) -> tuple[Control, ...]:
+        """Original index → control bits."""
+        return tuple(map(Control.of, self.bits.tolist()))
 
     @cached_property
     def words(self) -> tuple[bytes, ...]:
@@ -37,9 +76,18 @@ class Schedule:
     @cached_property
     def key(self) -> bytes:
         """Tells schedules of one listing apart; cheaper than the digest."""
-        order = np.array(self.order, np.int32).tobytes()
-        bits = np.array([control.bits for control in self.controls], np.int32).tobytes()
-        return hashlib.blake2b(order + bits, digest_size=16).digest()
+        found = hashlib.blake2b(self.indices, digest_size=16)
+        found.update(self.bits)
+        return found.digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schedule) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Schedule({self.listing.kernel.name}, {self.key.hex()})"
 
     def moved(self) -> dict[int, int]:
         """Old code offset → new one, for the instructions that moved."""

@@ -74,10 +74,12 @@ class Slots:
 
         They depend on the order and its issue times only. None if six scoreboards do not suffice.
         """
-        order = np.array(window, np.int64) - self.block.start
+        return self.assigned(np.array(window, np.int64) - self.block.start, np.array(times, np.int64))
+
+    def assigned(self, order: Int, times: Int) -> Int | None:
+        """The same for arrays; instructions are counted from the block's first."""
         found = np.empty((3, len(order)), np.int64)
-        fits = _assign(order, np.array(times, np.int64), found, *self._announcements)
-        return found if fits else None
+        return found if _assign(order, times, found, *self._announcements) else None
 
 
 @compiled

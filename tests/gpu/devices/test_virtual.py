@@ -1,15 +1,24 @@
 """The virtual GPU as a timer."""
 
-from statistics import mean, stdev
+import pytest
 
-from cuasmrl.gpu.devices import VirtualTimer
-from cuasmrl.gpu.devices.virtual import PICKING_SEEDS, SEARCH_SEEDS, UNSEEN_SEEDS
+from cuasmrl.gpu.devices import Objective, Rival, VirtualTimer
+from cuasmrl.gpu.devices.objective import (
+    PICKING_SEEDS,
+    REFERENCE_SEEDS,
+    SEARCH_SEEDS,
+    UNSEEN_SEEDS,
+    confirming_members,
+    picking_members,
+    reference_members,
+    searching_members,
+)
 from cuasmrl.gpu.timing import Reason
-from cuasmrl.gpu.timing.uncertainty import compare, draw, measure
+from cuasmrl.gpu.timing.uncertainty import compare, measure
 from tests.traced_kernels import rescheduled, traced
 
 
-def test_a_timer_gives_the_mean_over_its_seeds() -> None:
+def test_on_the_nominal_chip_a_timer_gives_the_mean_over_its_seeds() -> None:
     kernel = traced("softmax")
     single = [VirtualTimer(kernel, seeds=(seed,)).time(kernel.original) for seed in (1, 2)]
     assert VirtualTimer(kernel, seeds=(1, 2)).time(kernel.original) == sum(single) / 2
@@ -45,7 +54,7 @@ def test_the_pick_is_the_one_that_gains_most_where_the_search_has_not_looked() -
     timer = VirtualTimer(kernel)
     candidates = [rescheduled("gemm_leaky_relu", seed=seed) for seed in range(3)]
     assert timer.pick(kernel.original, candidates[:1]) is candidates[0]
-    members = draw(kernel.model.parameters, 5, seed=1)
+    members = picking_members(kernel.model.parameters, 8)
     gains = [
         compare(kernel.model, kernel.original, schedule, PICKING_SEEDS, members) for schedule in candidates
     ]
@@ -63,14 +72,53 @@ def test_of_many_the_fastest_come_to_the_ensemble() -> None:
 
 
 def test_nobody_sees_the_seeds_of_another() -> None:
-    assert not set(PICKING_SEEDS) & {*SEARCH_SEEDS, *UNSEEN_SEEDS}
+    sets = [set(seeds) for seeds in (SEARCH_SEEDS, PICKING_SEEDS, REFERENCE_SEEDS, UNSEEN_SEEDS)]
+    assert len(set.union(*sets)) == sum(map(len, sets))
 
 
-def test_a_timer_takes_as_many_seeds_as_the_kernel_needs() -> None:
+def test_nobody_sees_the_chips_of_another() -> None:
+    nominal = traced("softmax").model.parameters
+    groups = [
+        confirming_members(nominal, 12)[1:],
+        picking_members(nominal, 12)[1:],
+        reference_members(Objective.ROBUST, nominal, 12),
+        searching_members(Objective.ROBUST, nominal, 12, game=0),
+        searching_members(Objective.ROBUST, nominal, 12, game=1),
+    ]
+    latencies = [member["l2_latency"] for group in groups for member in group]
+    assert len(set(latencies)) == len(latencies)
+    assert nominal["l2_latency"] not in latencies
+
+
+def test_the_nominal_objective_has_one_chip() -> None:
+    nominal = traced("softmax").model.parameters
+    assert set(map(id, searching_members(Objective.NOMINAL, nominal, 5, game=0))) == {id(nominal)}
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_the_effort_is_measured_before_play(objective: Objective) -> None:
     kernel = traced("gemm_leaky_relu")
-    chosen = VirtualTimer(kernel).seeds
-    assert chosen == VirtualTimer(kernel).seeds
-    assert 2 <= len(chosen) <= len(SEARCH_SEEDS)
-    times = [VirtualTimer(kernel, seeds=(seed,)).time(kernel.original) for seed in SEARCH_SEEDS]
-    if len(chosen) < len(SEARCH_SEEDS):
-        assert stdev(times) / mean(times) / len(chosen) ** 0.5 <= 0.003
+    timer = VirtualTimer(kernel, objective)
+    effort = timer.effort
+    assert effort == VirtualTimer(kernel, objective).effort
+    assert effort.agreement is not None
+    assert -1 <= effort.agreement <= 1
+    assert len(timer.panel.conditions) == effort.conditions
+    assert f"{effort.iterations} iterations" in effort.sentence
+
+
+def test_a_game_has_chips_of_its_own() -> None:
+    kernel = traced("gemm_leaky_relu")
+    times = [VirtualTimer(kernel, game=game).panel.start for game in (0, 1)]
+    assert times[0] != times[1]
+
+
+def test_a_rival_makes_no_difference_to_a_faster_schedule() -> None:
+    kernel = traced("gemm_leaky_relu")
+    timer = VirtualTimer(kernel)
+    slow, fast = sorted(
+        (rescheduled("gemm_leaky_relu", seed=seed) for seed in range(4)), key=timer.panel.time
+    )[::-3]
+    fresh = VirtualTimer(kernel)
+    rival = Rival(slow, fresh.time(slow))
+    assert fresh.time(fast, rival) == timer.time(fast)

@@ -46,7 +46,7 @@ def swapped_neighbours(schedule: Schedule, rng: random.Random) -> Schedule:
     place = rng.choice(readers).index
     order = list(schedule.order)
     order[place - 1], order[place] = order[place], order[place - 1]
-    return replace(schedule, order=tuple(order))
+    return schedule.replaced(order=order)
 
 
 PLANTS: tuple[Plant, ...] = (shorter_stall, lost_wait, lost_scoreboard, swapped_neighbours)
@@ -61,4 +61,4 @@ def _code(schedule: Schedule) -> tuple[Instruction, ...]:
 def _edited(schedule: Schedule, i: Instruction, control: Control) -> Schedule:
     controls = list(schedule.controls)
     controls[i.index] = control
-    return replace(schedule, controls=tuple(controls))
+    return schedule.replaced(controls=controls)

@@ -29,7 +29,7 @@ def softmax() -> tuple[Model, Schedule]:
 def slower(schedule: Schedule) -> Schedule:
     """Three cycles more behind every instruction that can have them."""
     controls = tuple(replace(c, stall=c.stall + 3) if 0 < c.stall <= 8 else c for c in schedule.controls)
-    return replace(schedule, controls=controls)
+    return schedule.replaced(controls=controls)
 
 
 def test_the_same_seed_gives_the_same_cycles(softmax: tuple[Model, Schedule]) -> None:

@@ -67,7 +67,7 @@ def test_the_original_gains_nothing() -> None:
 
 def test_a_slower_schedule_keeps_the_original() -> None:
     slow = tuple(replace(c, stall=15, yield_=True, reuse=0) for c in kernel().original.controls)
-    verdict = judged(replace(kernel().original, controls=slow))
+    verdict = judged(kernel().original.replaced(controls=slow))
     assert not verdict.accepted
     assert verdict.after > verdict.before
 
@@ -88,7 +88,7 @@ def test_a_wrong_schedule_never_reaches_a_device() -> None:
     order = list(schedule.order)
     loads = [p for p, i in enumerate(order) if schedule.listing.instructions[i].opcode == "HMMA"]
     order[loads[0]], order[loads[0] - 1] = order[loads[0] - 1], order[loads[0]]
-    wrong = replace(schedule, order=tuple(order))
+    wrong = schedule.replaced(order=order)
     device = Untouched()
     verdict = judge(kernel(), wrong, problems(), device, lambda of, launch: device)  # type: ignore[arg-type, return-value]
     assert outcomes(verdict)["certificate"] is Outcome.FAILED
@@ -100,7 +100,7 @@ def test_a_wrong_schedule_never_reaches_a_device() -> None:
 def test_a_register_that_is_read_too_early_is_a_hazard() -> None:
     """The emulator knows no time, so nothing but proof and hazards can see it."""
     hasty = tuple(replace(c, stall=max(1, c.stall // 3), yield_=False) for c in kernel().original.controls)
-    verdict = judged(replace(kernel().original, controls=hasty))
+    verdict = judged(kernel().original.replaced(controls=hasty))
     assert outcomes(verdict)["certificate"] is Outcome.FAILED
     assert outcomes(verdict)["results"] is Outcome.PASSED
     assert outcomes(verdict)["hazards"] is Outcome.FAILED

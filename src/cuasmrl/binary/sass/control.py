@@ -1,6 +1,7 @@
 """The 21 control bits that ptxas puts into every instruction word: bits 105..125 from sm_75 to sm_120."""
 
 from dataclasses import dataclass, field
+from functools import cache
 
 NO_BARRIER = 7
 BARRIERS = 6
@@ -37,7 +38,12 @@ class Control:
 
     @staticmethod
     def decode(word: bytes) -> "Control":
-        bits = int.from_bytes(word, "little") >> _SHIFT
+        return Control.of(int.from_bytes(word, "little") >> _SHIFT & (1 << _BITS) - 1)
+
+    @staticmethod
+    @cache
+    def of(bits: int) -> "Control":
+        """From the bits of the word. Few different ones occur, millions of times."""
         write, read = bits >> 5 & 7, bits >> 8 & 7
         return Control(
             stall=bits & 15,

@@ -25,7 +25,8 @@ def _words(config: RunConfig) -> Iterator[str]:
     else:
         yield from ("original.cubin", "--launch", "launch.json", "--kernel", config.kernel)
     yield from ("--device", config.device, "--agent", config.agent)
-    yield from ("--budget", str(config.budget), "--seed", str(config.seed), "--l2", config.l2)
+    yield from ("--budget", str(config.budget), "--seed", str(config.seed))
+    yield from ("--objective", config.objective, "--l2", config.l2)
     if config.scoreboards != "kept":
         yield from ("--scoreboards", config.scoreboards)
     if config.min_gain != Standard.min_gain:

@@ -20,7 +20,7 @@ from cuasmrl.explain.waits.charges import charged
 from cuasmrl.explain.waits.holds import holds_of, issues
 from cuasmrl.explain.waits.regions import Region, hottest
 from cuasmrl.explain.waits.replays import Replays, replays_of
-from cuasmrl.gpu.devices.virtual import UNSEEN_SEEDS
+from cuasmrl.gpu.devices.objective import UNSEEN_SEEDS
 from cuasmrl.gpu.timing import REASON_NAMES, Reason
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.records import Note

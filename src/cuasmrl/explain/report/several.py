@@ -109,6 +109,7 @@ def _row(facts: Facts) -> dict[str, str]:
         "cubin": config.cubin[:12],
         "device": config.device,
         "L2": config.l2,
+        "objective": config.objective,
         "agent": config.agent,
         "seed": str(config.seed),
         "budget": f"{config.budget:,}",

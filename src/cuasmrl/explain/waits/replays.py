@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cuasmrl.gpu.devices.virtual import UNSEEN_SEEDS
+from cuasmrl.gpu.devices.objective import UNSEEN_SEEDS
 from cuasmrl.gpu.timing import Model, Result
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.schedule import Schedule

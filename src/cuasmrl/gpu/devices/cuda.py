@@ -11,7 +11,7 @@ import numpy as np
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Ready, Times
-from cuasmrl.gpu.devices.device import CandidateError, Profile
+from cuasmrl.gpu.devices.device import CandidateError, Profile, Rival
 from cuasmrl.gpu.devices.driver import INSTEAD, Gpu, load
 from cuasmrl.gpu.devices.packed import pack
 from cuasmrl.gpu.devices.rounds import MeasuredGain, judge, relative_time
@@ -96,7 +96,7 @@ class CudaTimer:
     def unit(self) -> str:
         return UNIT
 
-    def time(self, schedule: Schedule) -> float:
+    def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         if schedule.key == self._original.key:
             return self.ready.time
         cubin = self._admit(schedule)

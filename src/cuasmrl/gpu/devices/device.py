@@ -34,6 +34,14 @@ class CandidateError(CuasmrlError):
     """A schedule that the device could not time: it is refused, faults, hangs or computes something else."""
 
 
+@dataclass(frozen=True)
+class Rival:
+    """The schedule that another one has to beat to be of interest."""
+
+    schedule: Schedule
+    time: float
+
+
 class Timer(Protocol):
     """Times schedules of one kernel."""
 
@@ -45,8 +53,11 @@ class Timer(Protocol):
     def unit(self) -> str:
         """What `time` gives."""
 
-    def time(self, schedule: Schedule) -> float:
-        """How long a schedule takes, for comparison with others while searching; may raise CandidateError."""
+    def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
+        """How long a schedule takes, for comparison with others while searching; may raise CandidateError.
+
+        With a rival the device may stop as soon as the schedule is clearly slower, or no different.
+        """
 
     def profile(self, schedule: Schedule) -> Profile:
         """Where that time went."""

@@ -8,6 +8,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip, chip, chip_of_arch
 from cuasmrl.gpu.devices.cuda import CudaTimer, find
 from cuasmrl.gpu.devices.device import Timer
+from cuasmrl.gpu.devices.objective import Objective
 from cuasmrl.gpu.devices.virtual import VirtualTimer
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.traced import TracedKernel
@@ -21,14 +22,23 @@ def chip_of_device(device: str) -> Chip:
     return chip(name) if kind == _VIRTUAL else chip_of_arch(find(int(name)).arch)
 
 
-def open_timer(device: str, kernel: TracedKernel, launch: Callable[[], Launch]) -> Timer:
-    """What times schedules of this kernel; `launch` makes the one that was traced, for a GPU to run it."""
+def open_timer(
+    device: str,
+    kernel: TracedKernel,
+    launch: Callable[[], Launch],
+    objective: Objective = Objective.ROBUST,
+    game: int = 0,
+) -> Timer:
+    """What times schedules of this kernel; `launch` makes the one that was traced, for a GPU to run it.
+
+    Objective and game, the seed of the player, say which chips the virtual GPU is while a game goes on.
+    """
     kind, name = _parts(device)
     if kind == _CUDA:
         return CudaTimer(kernel, int(name), launch())
     if chip(name) != kernel.chip:
         raise CuasmrlError(f"the kernel was traced for {kernel.chip.key}, so {device} cannot time it")
-    return VirtualTimer(kernel)
+    return VirtualTimer(kernel, objective, game)
 
 
 def _parts(device: str) -> tuple[str, str]:

@@ -2,59 +2,67 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
-from math import ceil
-from statistics import mean, stdev
 
 import numpy as np
 
-from cuasmrl.gpu.devices.device import Profile
-from cuasmrl.gpu.timing import Model, Reason, Result
-from cuasmrl.gpu.timing.excerpt import enough_iterations, excerpt
-from cuasmrl.gpu.timing.uncertainty import UNIT, Gain, compare, draw, measure
+from cuasmrl.gpu.devices.device import Profile, Rival
+from cuasmrl.gpu.devices.effort import ITERATIONS, MOST, Effort, climb, measure_effort
+from cuasmrl.gpu.devices.objective import (
+    PICKING_SEEDS,
+    REFERENCE_SEEDS,
+    SEARCH_SEEDS,
+    UNSEEN_SEEDS,
+    Objective,
+    confirming_members,
+    picking_members,
+    reference_members,
+    searching_members,
+)
+from cuasmrl.gpu.devices.panel import Condition, Panel
+from cuasmrl.gpu.timing import Model, Reason
+from cuasmrl.gpu.timing.excerpt import excerpt
+from cuasmrl.gpu.timing.uncertainty import UNIT, Gain, compare, measure
 from cuasmrl.gpu.traced import TracedKernel
-from cuasmrl.schedule import Schedule
-from cuasmrl.schedule.blocks import control_flow
+from cuasmrl.schedule import Board, Schedule
 
-SEARCH_SEEDS = tuple(range(1, 7))
-"""As many of these as the kernel needs: where blocks on an SM fall in and out of step, the spread between
-seeds is larger than most gains, and a search with few seeds finds what none of the others confirm."""
-_FEWEST_SEEDS = 3
-_STEADY = 0.003
-"""Relative standard error of the mean over the seeds that is small enough to search with."""
-PICKING_SEEDS = tuple(range(301, 305))
-UNSEEN_SEEDS = tuple(range(501, 509))
-MEMBERS = 16
-_PICKING_MEMBERS = 5
+MEMBERS = 48
+"""Chips that a gain is confirmed on."""
+_UNSEEN = 3
+"""Seeds on each of them but the nominal one."""
+_PICKING_MEMBERS = 8
 _FINALISTS = 64
 _SHORT_LIST = 12
 """Finalists that are compared on other chips too."""
-_LEAST_ITERATIONS, _MOST_ITERATIONS = 4, 12
-_LOOPS = 0.75
-"""Share of a replay that loops make up, if that takes no more iterations: else prologue and epilogue
-weigh far more than in the whole kernel."""
 _WAVES = 2
-_REMEMBERED = 4
 
 
 class VirtualTimer:
-    """Modelled cycles: of an excerpt under a few seeds to search, of the whole under others to confirm."""
+    """Modelled cycles: of an excerpt under a panel of conditions to search, of the whole to confirm."""
 
     def __init__(
         self,
         kernel: TracedKernel,
+        objective: Objective = Objective.ROBUST,
+        game: int = 0,
         iterations: int | None = None,
         seeds: Sequence[int] | None = None,
         members: int = MEMBERS,
     ) -> None:
+        """`game` is the seed of the player: each game has chips of its own to search on.
+
+        With `iterations` and `seeds` the nominal chip is replayed so, without measuring how much is needed.
+        """
         self.kernel = kernel
+        self.objective = Objective.NOMINAL if seeds is not None else objective
         self.members = members
-        self._iterations = iterations
-        self._given_seeds = seeds
-        self._results: OrderedDict[bytes, list[Result]] = OrderedDict()
-        """Of schedules that have been profiled, by their key."""
+        self.game = game
+        self._given = (
+            None if seeds is None else Effort(iterations or ITERATIONS[-1], len(seeds), 0.0, None, 0)
+        )
+        self._seeds = tuple(seeds or SEARCH_SEEDS)
+        self._parts: dict[int, Model] = {}
 
     @property
     def device(self) -> str:
@@ -65,39 +73,46 @@ class VirtualTimer:
         return UNIT
 
     @cached_property
-    def seeds(self) -> tuple[int, ...]:
-        """Of the replays while searching: those given, or as many as steady the time of the original."""
-        if self._given_seeds is not None:
-            return tuple(self._given_seeds)
-        times = self._times(self.kernel.original, SEARCH_SEEDS)
-        needed = (stdev(times) / mean(times) / _STEADY) ** 2
-        return SEARCH_SEEDS[: max(_FEWEST_SEEDS, ceil(needed))]
-
-    @cached_property
     def whole(self) -> Model:
         return self.kernel.model
 
-    @cached_property
+    @property
     def part(self) -> Model:
-        """What is replayed while searching: few iterations of each loop."""
-        kernel = self.kernel
-        lengths = np.array([len(block) for block in control_flow(kernel.listing)])
-        iterations = self._iterations or enough_iterations(
-            kernel.trace, lengths, _LOOPS, _LEAST_ITERATIONS, _MOST_ITERATIONS
-        )
-        return Model(kernel.original, excerpt(kernel.trace, iterations), kernel.chip, l2=kernel.l2)
+        """What is replayed while searching: few iterations of each loop, on the nominal chip."""
+        return self._excerpt(self.effort.iterations)
 
-    def time(self, schedule: Schedule) -> float:
-        profiled = self._results.get(schedule.key)
-        return mean(
-            self._times(schedule, self.seeds) if profiled is None else [result.cycles for result in profiled]
+    @cached_property
+    def effort(self) -> Effort:
+        """How much is replayed to score a schedule."""
+        if self._given is not None:
+            return self._given
+        part, original = self._excerpt(ITERATIONS[0]), self.kernel.original
+        seed, blocks = self._seeds[0], self._excerpt(ITERATIONS[0]).resident
+        pairs = climb(
+            Board(self.kernel.listing),
+            _profile(part, original, seed),
+            lambda schedule: part.cycles(part.table(schedule), seed, blocks),
+            self.game,
         )
+        members = reference_members(self.objective, self.whole.parameters, len(REFERENCE_SEEDS))
+        reference = [
+            Condition(self.whole.with_parameters(member), seed, self._blocks)
+            for member, seed in zip(members, REFERENCE_SEEDS, strict=True)
+        ]
+        return measure_effort(pairs, original, reference, self._conditions)
+
+    @cached_property
+    def panel(self) -> Panel:
+        effort = self.effort
+        conditions = self._conditions(effort.iterations)[: effort.conditions]
+        return Panel(conditions, self.kernel.original, effort.noise)
+
+    def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
+        return self.panel.time(schedule, rival)
 
     def profile(self, schedule: Schedule) -> Profile:
-        waits = np.array([result.row_reasons for result in self._replays(schedule)], np.float64).sum(axis=0)
-        executions = waits[:, Reason.ISSUED].copy()
-        waits[:, Reason.ISSUED] = 0
-        return Profile(executions, waits)
+        """On the nominal chip."""
+        return _profile(self.part, schedule, self._seeds[0])
 
     @property
     def finalists(self) -> int:
@@ -114,32 +129,42 @@ class VirtualTimer:
             times = [measure(self.whole, new, PICKING_SEEDS, self._blocks).value for new in candidates]
             order = sorted(range(len(times)), key=times.__getitem__)
             candidates = [candidates[n] for n in order[:_SHORT_LIST]]
-        members = draw(self.whole.parameters, _PICKING_MEMBERS, seed=1)
+        members = picking_members(self.whole.parameters, _PICKING_MEMBERS)
         gains = [compare(self.whole, old, new, PICKING_SEEDS, members, self._blocks) for new in candidates]
         best = max(range(len(gains)), key=lambda n: gains[n].nominal + gains[n].median)
         return candidates[best]
 
     def confirm(self, old: Schedule, new: Schedule) -> Gain:
         """All iterations of all loops; of a grid that comes to an SM in many waves the first two."""
-        members = draw(self.whole.parameters, self.members)
-        return compare(self.whole, old, new, UNSEEN_SEEDS, members, self._blocks)
+        members = confirming_members(self.whole.parameters, self.members)
+        return compare(self.whole, old, new, UNSEEN_SEEDS, members, self._blocks, _UNSEEN)
 
     @property
     def _blocks(self) -> int:
         return min(self.whole.blocks, _WAVES * self.whole.resident)
 
-    def _times(self, schedule: Schedule, seeds: Sequence[int]) -> list[int]:
-        """Cycles of the first wave of blocks."""
-        table = self.part.table(schedule)
-        return [self.part.cycles(table, seed, self.part.resident) for seed in seeds]
+    def _excerpt(self, iterations: int) -> Model:
+        if iterations not in self._parts:
+            kernel = self.kernel
+            trace = excerpt(kernel.trace, iterations)
+            self._parts[iterations] = Model(kernel.original, trace, kernel.chip, l2=kernel.l2)
+        return self._parts[iterations]
 
-    def _replays(self, schedule: Schedule) -> list[Result]:
-        """The same replays with the names of their cycles; the last few are kept for whoever asks again."""
-        if schedule.key not in self._results:
-            table = self.part.table(schedule)
-            self._results[schedule.key] = [
-                self.part.replay(table, seed, self.part.resident) for seed in self.seeds
-            ]
-            if len(self._results) > _REMEMBERED:
-                self._results.popitem(last=False)
-        return self._results[schedule.key]
+    def _conditions(self, iterations: int) -> list[Condition]:
+        """As many as a score may need; the first wave of blocks under each."""
+        part = self._excerpt(iterations)
+        if self.objective is Objective.NOMINAL:
+            return [Condition(part, seed, part.resident) for seed in self._seeds]
+        members = searching_members(self.objective, part.parameters, MOST, self.game)
+        return [
+            Condition(part.with_parameters(member), seed, part.resident)
+            for member, seed in zip(members, self._seeds, strict=True)
+        ]
+
+
+def _profile(model: Model, schedule: Schedule, seed: int) -> Profile:
+    result = model.simulate(schedule, seed, model.resident)
+    waits = result.row_reasons.astype(np.float64)
+    executions = waits[:, Reason.ISSUED].copy()
+    waits[:, Reason.ISSUED] = 0
+    return Profile(executions, waits)

@@ -13,6 +13,7 @@ from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Pip
 from cuasmrl.binary.sass import Kind as Form
 from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
+from cuasmrl.compiled import compiled
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.parameters import Parameters
 from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Cached, Kind, Row, Unit, Way
@@ -58,27 +59,34 @@ class Code:
             row[Row.READ_COUNT], row[Row.WRITE_COUNT] = len(reads), len(writes)
             row[Row.READS : Row.READS + len(reads)] = reads
             row[Row.WRITES : Row.WRITES + len(writes)] = writes
-        positions = np.arange(len(code))
-        self._line = positions // INSTRUCTIONS_PER_LINE
-        self._first = positions % INSTRUCTIONS_PER_LINE == 0
-        self._last = np.isin(positions, [block.end - 1 for block in blocks])
         self.rows = self.rows.astype(_narrowest(self.rows))
+        self._ends = np.array([block.end - 1 for block in blocks], np.int64)
 
     def table(self, schedule: Schedule) -> Int:
         """One record per instruction in the order of the schedule."""
-        order = np.array(schedule.order, np.int64)
-        rows = self.rows[order]
-        bits = np.array([control.bits for control in schedule.controls], np.int64)[order]
-        rows[:, Row.STALL] = bits & 15
-        rows[:, Row.YIELDS] = ~bits >> 4 & 1
-        rows[:, Row.WRITE_BOARD] = _board(bits >> 5 & NO_BARRIER)
-        rows[:, Row.READ_BOARD] = _board(bits >> 8 & NO_BARRIER)
-        rows[:, Row.WAIT] = bits >> 11 & 63
-        rows[:, Row.REUSE] = bits >> 17
-        rows[:, Row.LINE] = self._line
-        rows[:, Row.FIRST] = self._first
-        rows[:, Row.LAST] = self._last
-        return rows.reshape(-1)
+        table = np.empty_like(self.rows)
+        # NumPy copies whole rows, which compiled loops over columns do not. Indices are within bounds.
+        np.take(self.rows, schedule.indices, axis=0, out=table, mode="clip")
+        _set_controls(table, self._ends, schedule.indices, schedule.bits)
+        return table.reshape(-1)
+
+
+@compiled
+def _set_controls(table: Int, ends: Int, indices: Int, bits: Int) -> None:
+    """What the schedule decides: control bits, and the places of instructions."""
+    for p in range(len(indices)):
+        row, control = table[p], bits[indices[p]]
+        write, read = control >> 5 & 7, control >> 8 & 7
+        row[Row.STALL] = control & 15
+        row[Row.YIELDS] = 1 - (control >> 4 & 1)
+        row[Row.WRITE_BOARD] = -1 if write == NO_BARRIER else write
+        row[Row.READ_BOARD] = -1 if read == NO_BARRIER else read
+        row[Row.WAIT] = control >> 11 & 63
+        row[Row.REUSE] = control >> 17
+        row[Row.LINE] = p // INSTRUCTIONS_PER_LINE
+        row[Row.FIRST] = p % INSTRUCTIONS_PER_LINE == 0
+    for end in ends:
+        table[end, Row.LAST] = 1
 
 
 def _narrowest(rows: Int) -> type[np.integer[Any]]:
@@ -94,10 +102,6 @@ def _waited_for(i: Instruction, depbar: tuple[int, int, tuple[int, ...]]) -> int
             f"{i} counts on a scoreboard that no group of copies raises, which the model does not have."
         )
     return board
-
-
-def _board(number: Int) -> Int:
-    return np.where(number == NO_BARRIER, -1, number)
 
 
 def is_traced(instruction: Instruction) -> bool:

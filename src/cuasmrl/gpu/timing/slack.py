@@ -104,7 +104,7 @@ def slack_of(schedule: Schedule, result: Result, readers: Readers | None = None)
     by_warp = np.argsort(warp, kind="stable")
     sums = np.zeros((len(schedule.order), _Sum.WIDTH), np.int64)
     sums[:, [_Sum.FIRST, _Sum.LEAST]] = FAR
-    measure(readers, np.array(schedule.order, np.int64), log[by_warp], warp[by_warp], sums)
+    measure(readers, schedule.indices.astype(np.int64), log[by_warp], warp[by_warp], sums)
     issues = sums[:, _Sum.ISSUES]
     executed = np.maximum(issues, 1)
     return Slack(

@@ -83,17 +83,24 @@ def compare(
     seeds: Sequence[int],
     members: Sequence[Parameters],
     blocks: int | None = None,
+    fewer: int | None = None,
 ) -> Gain:
-    """Time both schedules with the same seeds on every member of an ensemble, the nominal chip first."""
+    """Time both schedules with the same seeds on every member of an ensemble, the nominal chip first.
 
-    def gain(parameters: Parameters) -> float:
-        member = model.with_parameters(parameters)
+    With `fewer` every other member has so many of the seeds, the next ones in turn.
+    """
+
+    def gain(number: int) -> float:
+        member = model.with_parameters(members[number])
         before, after = member.table(old), member.table(new)
-        ratios = [member.cycles(before, seed, blocks) / member.cycles(after, seed, blocks) for seed in seeds]
+        chosen = seeds
+        if fewer is not None and number:
+            chosen = [seeds[(number * fewer + k) % len(seeds)] for k in range(fewer)]
+        ratios = [member.cycles(before, seed, blocks) / member.cycles(after, seed, blocks) for seed in chosen]
         return mean(ratios) - 1
 
     with ThreadPoolExecutor(_WORKERS) as pool:
-        gains = tuple(pool.map(gain, members))
+        gains = tuple(pool.map(gain, range(len(members))))
     cuts = quantiles(gains, n=20) if len(gains) > 1 else [gains[0]] * 19
     return Gain(
         nominal=gains[0],

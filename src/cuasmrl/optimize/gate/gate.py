@@ -11,7 +11,7 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.checker import Certificate, Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices import Timer
-from cuasmrl.gpu.devices.virtual import UNSEEN_SEEDS
+from cuasmrl.gpu.devices.objective import UNSEEN_SEEDS
 from cuasmrl.gpu.emulator import Emulator
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import trace_share

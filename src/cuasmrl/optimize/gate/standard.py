@@ -14,7 +14,7 @@ from cuasmrl.gpu.timing.uncertainty import Gain
 class Standard:
     """Of modelled gains. Measured ones have their interval, which says more than any fixed number."""
 
-    min_faster: float = 14 / 16
+    min_faster: float = 42 / 48
     """Share of the ensemble's chips on which the new schedule has to be faster."""
     min_gain: float = 0.005
     """Least median over the ensemble."""
@@ -22,7 +22,7 @@ class Standard:
     def __post_init__(self) -> None:
         if not 0 <= self.min_faster <= 1:
             raise CuasmrlError(
-                f"--min-faster is a share of the chips such as 14/16, not {self.min_faster:g}; "
+                f"--min-faster is a share of the chips such as 42/48, not {self.min_faster:g}; "
                 "give one between 0 and 1"
             )
         if not 0 <= self.min_gain < 1:

@@ -27,6 +27,7 @@ _DECISIVE = {
     "seed": "seed",
     "scoreboards": "scoreboards",
     "l2": "the L2 cache",
+    "objective": "the objective",
 }
 """What must not change while a run goes on; where the input lies on disk may."""
 
@@ -51,7 +52,9 @@ class RunConfig:
     """Whether moves keep the compiler's: `kept`, or `reassigned`."""
     l2: str = "warm"
     """What the virtual GPU's L2 cache holds when the kernel starts: `warm`, as in older runs, or `cold`."""
-    min_faster: float = 14 / 16
+    objective: str = "nominal"
+    """What the virtual GPU scored schedules by: `nominal`, as in older runs, or `robust`."""
+    min_faster: float = 42 / 48
     min_gain: float = 0.005
     """What a modelled gain has to reach; may be asked for anew when a run goes on."""
     format: int = FORMAT

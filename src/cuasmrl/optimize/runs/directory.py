@@ -3,6 +3,7 @@
 config.json        what was asked for
 original.cubin     what is optimised
 launch.json        how it is launched, if a launch file said so
+effort.json        how much the virtual GPU replays to score a schedule, and how well that ranks them
 log.jsonl          every evaluation
 best.json          the best schedule so far, as the searching timer sees it
 certificate.json   of the checker, for the best schedule
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from cuasmrl.binary.sass import Listing
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.files import write_text
 from cuasmrl.game import Evaluation
+from cuasmrl.gpu.devices.effort import Effort
 from cuasmrl.gpu.launches import LaunchRecord, save
 from cuasmrl.optimize.runs.config import RunConfig
 from cuasmrl.optimize.runs.log import Log, read_log
@@ -84,6 +87,9 @@ class RunDirectory:
         cubin.save(self.path / "original.cubin")
         if launch is not None:
             save(self.path / "launch.json", launch)
+
+    def keep_effort(self, effort: Effort) -> None:
+        self._write("effort.json", asdict(effort))
 
     def original(self) -> Cubin:
         return Cubin.load(self.path / "original.cubin")

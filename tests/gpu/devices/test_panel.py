@@ -1,0 +1,105 @@
+"""How many conditions it takes to score a schedule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cuasmrl.gpu.devices import Rival
+from cuasmrl.gpu.devices.panel import Panel
+
+
+@dataclass(frozen=True)
+class Named:
+    """A schedule as far as a panel looks at it."""
+
+    key: bytes
+
+
+@dataclass
+class Chip:
+    """Cycles by schedule; counts what it is asked."""
+
+    cycles_of: dict[bytes, int]
+    asked: list[bytes] = field(default_factory=list)
+    seed: int = 0
+
+    @property
+    def model(self) -> "Chip":
+        return self
+
+    def table(self, schedule: Named) -> bytes:
+        return schedule.key
+
+    def cycles(self, table: bytes) -> int:
+        self.asked.append(table)
+        return self.cycles_of[table]
+
+
+OLD, RIVAL, NEW = Named(b"old"), Named(b"rival"), Named(b"new")
+
+
+def panel_of(new: Sequence[int], noise: float = 0.0) -> tuple[Any, list[Chip]]:
+    """The original takes 1000 cycles on every chip, the rival 900."""
+    chips = [Chip({b"old": 1000, b"rival": 900, b"new": cycles}) for cycles in new]
+    panel = Panel(chips, OLD, noise)  # type: ignore[arg-type]
+    return panel, chips
+
+
+def asked(chips: Sequence[Chip], schedule: Named) -> int:
+    return sum(chip.asked.count(schedule.key) for chip in chips)
+
+
+def test_a_time_is_the_mean_of_ratios_times_that_of_the_original() -> None:
+    panel, _ = panel_of([800, 900, 1000, 1100])
+    assert panel.time(NEW) == pytest.approx(950)
+
+
+def test_who_is_no_different_on_the_first_chip_has_the_rivals_time() -> None:
+    panel, chips = panel_of([900, 100, 100, 100])
+    assert panel.time(NEW, Rival(RIVAL, 905.0)) == 905.0
+    assert asked(chips, NEW) == 1
+
+
+def test_who_is_clearly_behind_is_given_up() -> None:
+    panel, chips = panel_of([990, 800, 800, 800], noise=0.01)
+    time = panel.time(NEW, Rival(RIVAL, 900.0))
+    assert time == pytest.approx(990)
+    assert asked(chips, NEW) == 1
+
+
+def test_who_is_behind_by_less_than_the_noise_is_looked_at_again() -> None:
+    panel, chips = panel_of([905, 880, 880, 880], noise=0.01)
+    assert panel.time(NEW, Rival(RIVAL, 900.0)) == pytest.approx((905 + 3 * 880) / 4)
+    assert asked(chips, NEW) == 4
+
+
+def test_chips_that_agree_need_no_more_of_them() -> None:
+    panel, chips = panel_of([905, 905, 905, 905, 905, 905], noise=0.01)
+    assert panel.time(NEW, Rival(RIVAL, 900.0)) > 900
+    assert asked(chips, NEW) == 2
+
+
+def test_who_is_faster_is_timed_in_full() -> None:
+    panel, chips = panel_of([890, 890, 890, 890], noise=0.01)
+    assert panel.time(NEW, Rival(RIVAL, 900.0)) == pytest.approx(890)
+    assert asked(chips, NEW) == 4
+
+
+def test_nothing_is_replayed_twice() -> None:
+    panel, chips = panel_of([890, 890, 890, 890])
+    for _ in range(3):
+        panel.time(NEW, Rival(RIVAL, 900.0))
+        panel.time(NEW)
+    assert asked(chips, NEW) == asked(chips, RIVAL) == 4
+    assert panel.replays == 12
+
+
+def test_the_answer_does_not_depend_on_what_was_asked_before() -> None:
+    """So that a run that is continued is the same run."""
+    first, _ = panel_of([905, 880, 930, 880], noise=0.01)
+    second, _ = panel_of([905, 880, 930, 880], noise=0.01)
+    first.time(NEW)
+    first.time(RIVAL)
+    assert first.time(NEW, Rival(RIVAL, 900.0)) == second.time(NEW, Rival(RIVAL, 900.0))
