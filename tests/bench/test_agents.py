@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from cuasmrl.bench.agents import Contest, Played, agents
+from cuasmrl.gpu.devices import Objective
 from cuasmrl.schedule import Scoreboards
 
 GAME = Played("random", "softmax", "w8", 5, 0, 5, 4342.0, 0.02, 0.01, 0.01, 1.0, "00ff")
@@ -16,7 +17,7 @@ def kept_in(place: Path, **changes: object) -> Path:
 
 
 def test_a_kept_game_is_not_played_again(tmp_path: Path) -> None:
-    contest = Contest(("random",), ("softmax",), (5,), seeds=1)
+    contest = Contest(("random",), ("softmax",), (5,), seeds=1, objective=Objective.NOMINAL)
     for changes in ({}, {"scoreboards": None}):
         file = kept_in(tmp_path / "games.jsonl", **changes)
         assert agents(contest, lambda done, total: None, file) == [GAME]

@@ -55,7 +55,7 @@ def test_code_that_does_not_is_named(softmax: Path, tmp_path: Path) -> None:
     """All stalls of a kernel are one cycle."""
     cubin = Cubin.load(softmax / "softmax.cubin")
     original = Schedule.original(disassemble_kernel(cubin))
-    hurried = replace(original, controls=tuple(replace(c, stall=1) for c in original.controls))
+    hurried = original.replaced(controls=tuple(replace(c, stall=1) for c in original.controls))
     hurried.apply(cubin).save(tmp_path / "hurried.cubin")
     closer = json.loads(run("bench", "latencies", "--code", tmp_path, "--json", status=1))["closer"]
     assert {found["hazard"] for found in closer} >= {"raw"}

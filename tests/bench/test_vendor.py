@@ -209,7 +209,7 @@ def test_a_pair_is_too_close_if_it_was_brought_below_what_compilers_leave(
     code = listing(CLOSE)
     as_compiled = Schedule.original(code)
     first = replace(as_compiled.controls[0], stall=stall)
-    schedule = replace(as_compiled, controls=(first, *as_compiled.controls[1:]))
+    schedule = as_compiled.replaced(controls=(first, *as_compiled.controls[1:]))
     minima: dict[Key, int] = {(90, Hazard.RAW, "R", "FADD", "data", "FMUL", "data"): minimum}
     sentences = list(too_close(schedule, minima))
     assert len(sentences) == found

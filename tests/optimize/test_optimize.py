@@ -31,7 +31,11 @@ def test_a_workload_from_the_request_to_the_cubin(device: Device, tmp_path: Path
     assert found.evaluations == 60
     assert [played.done for played in heard] == [played.measured for played in heard] == list(range(1, 61))
     assert heard[-1].gain == found.search_gain > 0
-    assert stages[:2] == ["picking a schedule", "proving the schedule"]
+    assert stages[0] == "measuring how much has to be replayed"
+    assert stages[1].startswith("schedules are scored by ")
+    assert stages[2:4] == ["picking a schedule", "proving the schedule"]
+    effort = json.loads((tmp_path / "run" / "effort.json").read_text())
+    assert f"under {effort['conditions']} conditions" in stages[1]
     run = RunDirectory.open(tmp_path / "run")
     assert run.verdict() == json.loads(json.dumps(found.verdict.as_dict()))
     assert [e.number for e in run.evaluations()] == list(range(61))
@@ -44,7 +48,7 @@ def test_a_workload_from_the_request_to_the_cubin(device: Device, tmp_path: Path
     certificate = json.loads((run.path / "certificate.json").read_text())
     assert certificate == json.loads(json.dumps(Checker(run.original()).check(written).as_dict()))
     assert {path.name for path in run.path.iterdir()} == {
-        "config.json", "original.cubin", "log.jsonl", "best.json", "certificate.json", "result.cubin",
+        "config.json", "original.cubin", "log.jsonl", "best.json", "certificate.json", "effort.json", "result.cubin",
         "verdict.json",
     }  # fmt: skip
 

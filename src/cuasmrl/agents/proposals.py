@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.game import Game
+from cuasmrl.game.scope import drawn
 from cuasmrl.schedule import Block, Drag, Schedule, Shift
-from cuasmrl.schedule.scoreboards import awaited_boards, raised_boards
+from cuasmrl.schedule.cells import Cell, last_raisers
+from cuasmrl.schedule.scoreboards import awaited_boards
 
 KINDS = ("shift", "near", "fill", "relieve", "drag", "group")
 _MOST_TRIES = 2000
@@ -56,23 +60,26 @@ class Proposals:
         self.board = game.board
         self.rng = rng
         self.mix = mix
-        self._kinds, self._weights = zip(*mix.weights().items(), strict=True)
-        self._kind_of = {"shift": self._shift, "near": self._near, "fill": self._fill,
+        self._shares = list(accumulate(mix.weights().values()))
+        self._play_of = {"shift": self._shift, "near": self._near, "fill": self._fill,
                          "relieve": self._relieve, "drag": self._drag, "group": self._group}  # fmt: skip
+        opcodes = {opcode: n for n, opcode in enumerate({i.opcode: None for i in self.board.code})}
+        self._opcodes = np.array([opcodes[i.opcode] for i in self.board.code])
+        self._raisers = np.empty(2, np.int64)
         self._schedule = game.original
-        self._waits: npt.NDArray[np.float64] | None = None
+        self._gaps: Gaps | None = None
 
     def look(self, schedule: Schedule) -> None:
         """From now on gaps are filled where warps wait under this schedule."""
-        self._schedule, self._waits = schedule, None
+        self._schedule, self._gaps = schedule, None
 
     def play(self) -> str | None:
         """Carry out one move and say of which kind; None, and nothing changed, if it was not legal."""
-        (kind,) = self.rng.choices(self._kinds, self._weights)
-        return kind if self._kind_of[kind]() else None
+        kind = KINDS[drawn(self.rng, self._shares)]
+        return kind if self._play_of[kind]() else None
 
     def _instruction(self) -> tuple[int, Block]:
-        (i,) = self.rng.choices(self.game.scope.movable, self.game.scope.weights)
+        i = self.game.scope.draw(self.rng)
         return i, self.board.blocks[self.board.block_of[i]]
 
     def _distance(self, most: int) -> int:
@@ -90,16 +97,11 @@ class Proposals:
 
     def _gap(self) -> tuple[int, Block] | None:
         """A position drawn by how long warps waited there."""
-        if self._waits is None:
+        if self._gaps is None:
             # Not before it is needed: a profile costs as much as an evaluation.
-            self._waits = self.game.clock.timer.profile(self._schedule).waits.sum(axis=1)
-        waits = {block: self._waits[block.start : block.end] for block in self.game.scope.blocks}
-        totals = [float(w.sum()) for w in waits.values()]
-        if not any(totals):
-            return None
-        (block,) = self.rng.choices(list(waits), totals)
-        (gap,) = self.rng.choices(range(block.start, block.end), waits[block].tolist())
-        return gap, block
+            waits = self.game.clock.timer.profile(self._schedule).waits.sum(axis=1)
+            self._gaps = Gaps(self.game.scope.blocks, waits)
+        return self._gaps.draw(self.rng)
 
     def _relieve(self) -> bool:
         found = self._gap()
@@ -116,14 +118,10 @@ class Proposals:
     def _awaited(self, i: int, block: Block) -> list[int]:
         """What raised the scoreboards that an instruction waits for: in this iteration, else in the last."""
         board = self.board
-        boards = awaited_boards(board.code[i], board.wait_mask[i])
-        found = []
-        for k in boards:
-            setters = [
-                j for j in board.order[block.start : block.end] if k in raised_boards(board.controls[j])
-            ]
-            before = [j for j in setters if board.position[j] < board.position[i]]
-            found += before[-2:] or setters[-2:]
+        here, found = board.position[i], list[int]()
+        for k in awaited_boards(board.code[i], board.wait_mask[i]):
+            count = last_raisers(board.cells, block.start, block.end, here, k, self._raisers)
+            found += self._raisers[:count].tolist()
         return found
 
     def _fill(self) -> bool:
@@ -131,15 +129,10 @@ class Proposals:
         if found is None:
             return self._shift()
         gap, block = found
-        low, high = self.board.reaches(block)
-        candidates = []
-        for i in range(block.start, block.end):
-            here, k = self.board.position[i], i - block.start
-            if i not in self.board.glued and (low[k] <= gap < here or here < gap - 1 <= high[k]):
-                candidates.append(i)
-        if not candidates:
+        candidates = self.board.fillers(block, gap)
+        if not len(candidates):
             return False
-        i = self.rng.choice(candidates)
+        i = int(self.rng.choice(candidates))  # type: ignore[arg-type]
         return self.game.play(Shift(i, gap if self.board.position[i] > gap else gap - 1))
 
     def _drag(self) -> bool:
@@ -148,9 +141,8 @@ class Proposals:
 
     def _group(self) -> bool:
         i, block = self._instruction()
-        board, opcode = self.board, self.board.code[i].opcode
-        position = board.position[i]
-        alike = [j for j in board.order[position : block.end] if board.code[j].opcode == opcode]
+        behind = self.board.cells[Cell.ORDER, self.board.position[i] : block.end]
+        alike = behind[self._opcodes[behind] == self._opcodes[i]].tolist()
         alike = alike[: self.rng.randint(2, self.mix.largest_group)]
         by = self._distance(len(block) // 2)
         # Whoever goes first must not run into the others of the group.
@@ -161,6 +153,27 @@ class Proposals:
     def _pull(self, i: int, block: Block, by: int) -> bool:
         to = min(max(self.board.position[i] + by, block.start), block.end - 1)
         return self.game.play(Drag(i, to))
+
+
+class Gaps:
+    """Where warps wait, in the blocks that are played in."""
+
+    def __init__(self, blocks: Sequence[Block], waits: npt.NDArray[np.float64]) -> None:
+        self._blocks = blocks
+        self._waits = [waits[block.start : block.end] for block in blocks]
+        self._totals = list(accumulate(float(w.sum()) for w in self._waits))
+        self._shares: dict[int, list[float]] = {}
+        """By number of the block; made when it is drawn."""
+
+    def draw(self, rng: random.Random) -> tuple[int, Block] | None:
+        """A position by how long warps waited there; None if they did not wait."""
+        if not self._totals[-1]:
+            return None
+        number = drawn(rng, self._totals)
+        block = self._blocks[number]
+        if number not in self._shares:
+            self._shares[number] = list(accumulate(self._waits[number].tolist()))
+        return block.start + drawn(rng, self._shares[number]), block
 
 
 class Walk:

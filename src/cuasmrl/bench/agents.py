@@ -99,16 +99,9 @@ def agents(
 ) -> list[Played]:
     """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
+    how = contest.objective.value, contest.l2.value, contest.scoreboards.value
     wanted = [
-        (
-            contest.objective.value,
-            contest.l2.value,
-            contest.scoreboards.value,
-            agent,
-            name,
-            budget,
-            contest.first_seed + seed,
-        )  # fmt: skip
+        (*how, agent, name, budget, contest.first_seed + seed)
         for budget in contest.budgets
         for name in contest.workloads
         for agent in contest.agents

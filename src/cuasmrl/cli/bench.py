@@ -293,6 +293,23 @@ def agents(
 
 
 @app.command()
+def agreement(
+    workload: Annotated[
+        list[str] | None, typer.Option("--workload", help="WORKLOAD/CONFIG; repeat for several.")
+    ] = None,
+    objective: ObjectiveName = None,
+    l2: L2Name = None,
+    as_json: Json = False,
+) -> None:
+    """How well the scores of a search rank schedules as whole kernels do."""
+    from cuasmrl.bench.agreement import KERNELS, agreement_table
+    from cuasmrl.bench.agreement import agreement as measure
+
+    names, what, cache = tuple(workload or KERNELS), objective_named(objective), l2_named(l2)
+    _show(lambda advance: measure(names, what, cache, advance), agreement_table, as_json)
+
+
+@app.command()
 def objective(
     workload: Annotated[
         list[str] | None,

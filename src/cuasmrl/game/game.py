@@ -55,12 +55,9 @@ class Game:
 
     def random_shift(self, rng: random.Random, farthest: int | None = None) -> Shift | None:
         """A movable instruction, drawn by the time around it, to another position in its span."""
-        (i,) = rng.choices(self.scope.movable, self.scope.weights)
-        here = self.board.position[i]
-        positions = [
-            p for p in self.board.span(i) if p != here and (farthest is None or abs(p - here) <= farthest)
-        ]
-        return Shift(i, rng.choice(positions)) if positions else None
+        i = self.scope.draw(rng)
+        positions = self.board.others(i) if farthest is None else self.board.others(i, farthest)
+        return Shift(i, int(rng.choice(positions))) if len(positions) else None  # type: ignore[arg-type]
 
     def _can_move(self, i: int) -> bool:
-        return len(self.board.span(i)) > 1
+        return len(self.board.others(i)) > 0

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from bisect import bisect
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
@@ -23,10 +28,23 @@ class Scope:
     weights: tuple[float, ...]
     """Of each movable instruction: the time spent in its block, shared evenly. Sums to 1."""
 
+    @cached_property
+    def _shares(self) -> list[float]:
+        return list(accumulate(self.weights))
+
+    def draw(self, rng: random.Random) -> int:
+        """A movable instruction by its weight."""
+        return self.movable[drawn(rng, self._shares)]
+
     @property
     def rows(self) -> int:
         """All instructions of the blocks, movable or not."""
         return sum(len(block) for block in self.blocks)
+
+
+def drawn(rng: random.Random, shares: Sequence[float]) -> int:
+    """A number by shares that are summed up; as `random.choices` draws, without its detours."""
+    return bisect(shares, rng.random() * shares[-1], 0, len(shares) - 1)
 
 
 def scope_of(board: Board, profile: Profile, most_rows: int = MOST_ROWS) -> Scope:

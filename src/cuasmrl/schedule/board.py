@@ -52,6 +52,8 @@ class Board:
         self._original = state.original(self.code, self.originals.times)
         self._reuse: Int32 = self._original[Cell.BITS] >> 17
         self._block_numbers = np.array(self.block_of, np.int64)
+        self._windows = [np.empty(len(block), np.int64) for block in self.blocks]
+        """Of each block: where a new order is worked out."""
         self.cells: Int32 = self._original.copy()
         self._show(self.cells)
         controls = {i.index: i.control for i in self.code}
@@ -175,10 +177,10 @@ class Board:
 
     def others(self, i: int, farthest: int = ANYWHERE) -> Int:
         """Its span, at most so far away, without the position that it has."""
-        block = self.blocks[self.block_of[i]]
-        found = np.empty(len(block), np.int64)
-        count = other_positions(self.cells, self.neighbours[block.number], i - block.start, farthest, found)
-        return found[:count]
+        number = self.block_of[i]
+        found, start = self._windows[number], self.blocks[number].start
+        count = other_positions(self.cells, self.neighbours[number], i - start, farthest, found)
+        return found[:count].copy()
 
     def reaches(self, block: Block) -> tuple[Int, Int]:
         """First and last position that each instruction of a block may take, padding units not considered."""
@@ -188,8 +190,8 @@ class Board:
 
     def fillers(self, block: Block, gap: int) -> Int:
         """Instructions of a block that may go elsewhere to stand in front of the one at a position."""
-        found = np.empty(len(block), np.int64)
-        return found[: find_fillers(self.cells, self.neighbours[block.number], gap, found)]
+        found = self._windows[block.number]
+        return found[: find_fillers(self.cells, self.neighbours[block.number], gap, found)].copy()
 
     # ---- moves; each answers whether it was legal, and changes nothing if not ----
 
@@ -243,18 +245,17 @@ class Board:
 
     def _moved(self, i: int, to: int) -> Int | None:
         """The order of its block with an instruction at another position; None if it may not go there."""
-        block = self.blocks[self.block_of[i]]
-        window = np.empty(len(block), np.int64)
-        found = shifted(self.cells, self.neighbours[block.number], i - block.start, to - block.start, window)
-        return window if found else None
+        number = self.block_of[i]
+        window, start = self._windows[number], self.blocks[number].start
+        fits = shifted(self.cells, self.neighbours[number], i - start, to - start, window)
+        return window if fits else None
 
     def drag(self, i: int, to: int) -> bool:
         """The same, but dependences do not stop it: what it has to stay behind or ahead of comes along."""
-        block = self.blocks[self.block_of[i]]
-        window = np.empty(len(block), np.int64)
-        neighbours = self.neighbours[block.number]
-        found = dragged(self.cells, neighbours, i - block.start, to - block.start, window)
-        return found and self._arrange(block, window)
+        number = self.block_of[i]
+        window, start = self._windows[number], self.blocks[number].start
+        fits = dragged(self.cells, self.neighbours[number], i - start, to - start, window)
+        return fits and self._arrange(self.blocks[number], window)
 
     def reorder(self, number: int, window: list[int]) -> bool:
         """Give a block any order its dependences allow, with the smallest stalls for that order."""

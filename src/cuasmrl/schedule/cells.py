@@ -149,10 +149,10 @@ def take_over(cells: Int32, reuse: Int32, starts: Int, ends: Int, indices: Int32
             cells[Cell.ORDER, p] = i
             cells[Cell.POSITION, i] = p
             cells[Cell.TIME, i] = time
+            cells[Cell.BITS, i] = bits[i]
+            cells[Cell.KEEPS_REUSE, i] = 1
             time += bits[i] & STALL
     for start, end in zip(starts, ends):  # noqa: B905
-        for i in range(start, end):
-            cells[Cell.KEEPS_REUSE, i] = 1
         renew_reuse(cells, reuse, start, end)
         for i in range(start, end):
             # Without a flag where it could have one, it was dropped.
@@ -160,3 +160,25 @@ def take_over(cells: Int32, reuse: Int32, starts: Int, ends: Int, indices: Int32
                 cells[Cell.KEEPS_REUSE, i] = cells[Cell.BITS, i] & REUSE == bits[i] & REUSE
             cells[Cell.BITS, i] = bits[i]
         renew_reuse(cells, reuse, start - 1, start)
+
+
+@compiled
+def last_raisers(cells: Int32, start: int, end: int, before: int, board: int, found: Int) -> int:
+    """Note the last two that raise a scoreboard before a position, else the last two of the block.
+
+    In the order of their positions; how many they are.
+    """
+    count = 0
+    for stop in (before, end):
+        for p in range(stop - 1, start - 1, -1):
+            bits = cells[Cell.BITS, cells[Cell.ORDER, p]]
+            if board in (bits >> 5 & 7, bits >> 8 & 7):
+                found[1 - count] = cells[Cell.ORDER, p]
+                count += 1
+                if count == len(found):
+                    return count
+        if count:
+            break
+    if count == 1:
+        found[0] = found[1]
+    return count

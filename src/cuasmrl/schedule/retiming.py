@@ -63,6 +63,7 @@ def earliest_times(order: Int, times: Int, rows: Int, starts: Int, distances: In
     at = np.full(n, _UNSET, np.int64)
     last = np.full(_PIPES, _UNSET, np.int64)
     time, end = 0, least_length
+    is_settled = True
     for k in range(n):
         i = order[k]
         time = max(time, rows[i, Bound.HEAD])
@@ -72,6 +73,8 @@ def earliest_times(order: Int, times: Int, rows: Int, starts: Int, distances: In
                 time = max(time, earlier + distances[d, 1])
             elif distances[d, 1] > 0:
                 return False
+            else:
+                is_settled = False
         previous = last[rows[i, Bound.PIPE]]
         if previous != _UNSET:
             time = max(time, at[previous] + _spacing(rows, previous, i))
@@ -82,10 +85,13 @@ def earliest_times(order: Int, times: Int, rows: Int, starts: Int, distances: In
     times[n] = max(end, time)
     # A gap no stall count can span is shared with the gaps before it.
     for k in range(n - 1, 0, -1):
-        times[k] = max(times[k], times[k + 1] - MAX_STALL)
+        if times[k] < times[k + 1] - MAX_STALL:
+            times[k] = times[k + 1] - MAX_STALL
+            is_settled = False
     if times[0] > 0 or times[1] > MAX_STALL:
         return False
-    return times_hold(order, times, rows, starts, distances, least_length)
+    # As early as possible everything holds, but for who may lie so far behind and came first.
+    return is_settled or times_hold(order, times, rows, starts, distances, least_length)
 
 
 @compiled

@@ -37,7 +37,9 @@ class Chip:
         return self.cycles_of[table]
 
 
-OLD, RIVAL, NEW = Named(b"old"), Named(b"rival"), Named(b"new")
+OLD: Any = Named(b"old")
+RIVAL: Any = Named(b"rival")
+NEW: Any = Named(b"new")
 
 
 def panel_of(new: Sequence[int], noise: float = 0.0) -> tuple[Any, list[Chip]]:

@@ -119,7 +119,7 @@ def shortened(code: Listing, stall: int) -> list[tuple[Hazard, int, int, str, in
     original = Schedule.original(code)
     # Hardware does not obey a stall above 11 unless the warp yields.
     first = replace(original.controls[0], stall=stall, yield_=stall > 11)
-    schedule = replace(original, controls=(first, *original.controls[1:]))
+    schedule = original.replaced(controls=(first, *original.controls[1:]))
     return [brief(finding) for finding in hazards_of(model_of(code), schedule)]
 
 
@@ -155,7 +155,7 @@ def test_a_short_stall_that_a_wait_hides_does_no_harm() -> None:
                   "B0-----:R-:W-:-:S01  FADD R5, R1, R4")  # fmt: skip
     original = Schedule.original(code)
     controls = [replace(c, stall=1) if k == 1 else c for k, c in enumerate(original.controls)]
-    assert not hazards_of(model_of(code), replace(original, controls=tuple(controls)))
+    assert not hazards_of(model_of(code), original.replaced(controls=tuple(controls)))
 
 
 # ---- variable latencies ----

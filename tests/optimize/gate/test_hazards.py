@@ -14,7 +14,7 @@ def test_legal_schedules_have_none() -> None:
 def test_what_the_original_does_itself_is_not_held_against_a_schedule() -> None:
     kernel = traced("softmax")
     waiting = tuple(replace(control, wait_mask=0) for control in kernel.original.controls)
-    hasty = replace(kernel.original, controls=waiting)
+    hasty = kernel.original.replaced(controls=waiting)
     found = new_hazards(kernel.model, kernel.original, hasty)
     assert found
     assert len({(f.hazard, f.first.index, f.second.index) for f in found}) == len(found)

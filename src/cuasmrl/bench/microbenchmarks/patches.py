@@ -72,7 +72,7 @@ def _bare(listing: Listing, opcode: str) -> Listing:
 def _controlled(listing: Listing, changes: Mapping[int, Control]) -> Listing:
     old = Schedule.original(listing)
     controls = tuple(changes.get(index, control) for index, control in enumerate(old.controls))
-    return replace(old, controls=controls).arranged()
+    return old.replaced(controls=controls).arranged()
 
 
 def _lines(text: str) -> list[str]:

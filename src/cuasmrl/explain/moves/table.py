@@ -113,7 +113,7 @@ def _head(found: Explanation) -> list[str]:
         f"{count} {_moves(count)} {verb} it: {found.minimal:,.1f} ({share:+.2f} %), "
         f"within {found.tolerance:.1f} of the winner ({found.tried} selections tried)",
         f"confirmed for {whom}: {100 * gain.median:+.2f} % over the ranges of the chip's numbers "
-        f"({100 * gain.low:+.2f} to {100 * gain.high:+.2f} %), {100 * gain.nominal:+.2f} % on the nominal chip",
+        f"({100 * gain.low:+.2f} to {100 * gain.high:+.2f} %); nominal chip {100 * gain.nominal:+.2f} %",
     ]
     if found.replaced:
         blocks = "one block" if found.replaced == 1 else f"{found.replaced} blocks"

@@ -61,7 +61,9 @@ class Panel:
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         """In cycles; a rough figure, above the rival's, if the rival is clearly ahead."""
-        return self.start * self.ratios(schedule).mean() if rival is None else self._race(schedule, rival)
+        if rival is not None:
+            return self._race(schedule, rival)
+        return self.start * float(self.ratios(schedule).mean())
 
     def ratios(self, schedule: Schedule) -> Ratios:
         """Under every condition, relative to the original."""
