@@ -45,6 +45,9 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { $(call debian,python3-venv,The venv module of $(PYTHON)); }
 	@# nvcc runs the host compiler's preprocessor over every .cu file.
 	@command -v g++ >/dev/null || { $(call debian,g++,g++); }
+	@# Reports are looked at in a browser; without one those tests are skipped, and say so.
+	@command -v chromium >/dev/null || ( $(call debian,chromium,Chromium) ) || \
+	    echo "Without Chromium the tests that look at reports in a browser are skipped." >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,rl,dev]'

@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuasmrl"
 LAYERS = (
-    "errors", "files", "compiled",
+    "errors", "files", "markup", "compiled",
     "binary.cubin", "binary.sass",
     "schedule",
     "checker",
@@ -18,7 +18,7 @@ LAYERS = (
     "agents",
     "optimize.runs", "optimize.gate", "optimize",
     "deploy.store", "deploy.deposit", "deploy.recorded", "deploy.triton", "deploy.shim", "deploy.doctor",
-    "explain.report", "explain.comparison", "explain.moves",
+    "explain.waits", "explain.comparison", "explain.moves", "explain.report",
     "bench",
     "cli",
 )  # fmt: skip
@@ -81,7 +81,7 @@ def test_the_top_of_the_package_shows_the_way_of_the_data() -> None:
 
 @pytest.mark.parametrize("folder", ["tests", "docs"])
 def test_tests_and_docs_have_the_same_rooms(folder: str) -> None:
-    rooms = {layer.partition(".")[0] for layer in LAYERS} - {"errors", "files", "compiled"}
+    rooms = {layer.partition(".")[0] for layer in LAYERS} - {"errors", "files", "markup", "compiled"}
     place = SOURCE.parents[1] / folder
     for room in place.iterdir():
         if room.is_dir() and room.name not in ("__pycache__", "pictures"):

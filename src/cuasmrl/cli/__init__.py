@@ -22,6 +22,7 @@ from cuasmrl.cli import (
     mine,
     optimize,
     replay,
+    report,
     run,
     simulate,
     store,
@@ -33,7 +34,7 @@ from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
 _ORDER = (
-    "demo", "optimize", "replay",
+    "demo", "optimize", "replay", "report",
     "emulate", "simulate", "disasm", "check", "lint",
     "run", "store", "doctor",
     "bench", "mine", "workloads",
@@ -86,6 +87,7 @@ def root(
 for command in (
     demo.demo,
     replay.replay,
+    report.report,
     emulate.emulate,
     simulate.simulate,
     disasm.disasm,

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from cuasmrl.cli.console import Json, console, print_json
 from cuasmrl.cli.display import display
+from cuasmrl.cli.report import report_of
 
 if TYPE_CHECKING:
     from cuasmrl.binary.cubin import Cubin
@@ -84,14 +85,20 @@ class _Tour:
         self._say(f"   try: cuasmrl check {played.run}/original.cubin {played.run}/result.cubin")
         compared = f"--compare original {played.run}/result.cubin"
         self._say(f"        cuasmrl simulate {WORKLOAD} --config {CONFIG} {compared}")
+        rules = self._explain(played.run)
+        refusal = self._refuse(kernel, schedule)
+        page = report_of(played)
+        if page is not None:
+            self._say(f"\nAll of it as a page: {page}")
         return {
             "compiled": kernel.as_dict(),
             "loop": {"instructions": len(kernel.loop), "before": before, "after": after},
             "lint": findings,
             "moves": moves,
             "optimized": played.as_dict(),
-            "rules": self._explain(played.run),
-            "refusal": self._refuse(kernel, schedule),
+            "rules": rules,
+            "refusal": refusal,
+            "report": str(page) if page else None,
         }
 
     def _say(self, text: str) -> None:

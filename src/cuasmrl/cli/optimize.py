@@ -26,6 +26,7 @@ from cuasmrl.cli.console import (
 )
 from cuasmrl.cli.display import Display, display, introduction, left_out
 from cuasmrl.cli.recorded import optimize_recorded
+from cuasmrl.cli.report import report_of
 from cuasmrl.cli.sizes import sizes_given
 from cuasmrl.errors import CuasmrlError
 
@@ -147,12 +148,16 @@ def optimize(
                 problems.print(f"stopped; continue with --resume {shown.run}", markup=False)
             raise typer.Exit(_INTERRUPTED) from None
     entry = _deposit(found) if store else None
+    if not as_json:
+        _print(found, output)
+        if entry is not None:
+            console.print(_stored(entry, found), markup=False)
+    page = report_of(found)
     if as_json:
-        print_json({**found.as_dict(), "stored": entry.key if entry else None})
-        return
-    _print(found, output)
-    if entry is not None:
-        console.print(_stored(entry, found), markup=False)
+        stored = entry.key if entry else None
+        print_json({**found.as_dict(), "stored": stored, "report": str(page) if page else None})
+    elif page is not None:
+        console.print(f"report: {page}", markup=False)
 
 
 def _stored(entry: Entry, found: Optimized) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from cuasmrl.cli.console import console, print_json, problems
 from cuasmrl.cli.display import display
+from cuasmrl.cli.report import report_of
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -
             watch = Watch(shown.stage, shown.choosing, shown.prepared, shown.played)
             for outcome in recorded.optimize_recorded(store, given, runs or RUNS, watch):
                 outcomes.append(outcome)
+                page = report_of(outcome.found) if outcome.found is not None else None
                 if not as_json:
-                    _print(outcome)
+                    _print(outcome, page)
     except KeyboardInterrupt:
         problems.print("stopped; what is done is in the store, the rest stays recorded", markup=False)
         raise typer.Exit(_INTERRUPTED) from None
@@ -45,7 +47,7 @@ def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -
         console.print(_sum(outcomes, store.root), markup=False)
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: Outcome, page: Path | None) -> None:
     found = outcome.found
     named = f"{outcome.kernel or 'a cubin'} ({outcome.key[:12]})"
     if found is None:
@@ -62,6 +64,8 @@ def _print(outcome: Outcome) -> None:
     ]
     for line in lines:
         console.print(line, markup=False)
+    if page is not None:
+        console.print(f"  report: {page}", markup=False)
 
 
 def _launches(number: int) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuasmrl.cli.console import Json, console, print_json, progress
-from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
     from cuasmrl.explain.moves import ExplainedRun, Rule
@@ -23,18 +22,11 @@ def replay(
     every: Annotated[
         bool, typer.Option("--all", help="Every move with its lines of SASS, not only a summary.")
     ] = False,
-    picture: Annotated[
-        Path | None,
-        typer.Option("--picture", metavar="FILE.svg", help="Draw the hot loop before and after, of one run."),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """What runs have learned: the moves that matter, and rules."""
     from cuasmrl.explain.moves import rules_of
 
-    if picture is not None:
-        _draw(runs, picture, as_json)
-        return
     found = [_explain(run, as_json) for run in runs]
     explanations = [run.explanation for run in found if run.explanation is not None]
     rules = rules_of(explanations)
@@ -45,21 +37,6 @@ def replay(
         _print_one(found[0], rules)
     else:
         _print_several(found, rules, every)
-
-
-def _draw(runs: Sequence[Path], picture: Path, as_json: bool) -> None:
-    from cuasmrl.explain.report.run import loop_of_run
-    from cuasmrl.explain.report.svg import draw
-    from cuasmrl.files import write_text
-
-    if len(runs) != 1:
-        raise CuasmrlError("--picture draws one run; name one")
-    loop = loop_of_run(runs[0])
-    write_text(picture, draw(loop))
-    if as_json:
-        print_json({"picture": str(picture), "loop": loop.as_dict()})
-    else:
-        console.print(f"picture: {picture}", markup=False)
 
 
 def _print_one(run: ExplainedRun, rules: Sequence[Rule]) -> None:

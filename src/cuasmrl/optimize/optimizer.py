@@ -13,6 +13,7 @@ from cuasmrl.agents import AGENTS, Agent
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
+from cuasmrl.markup import card
 from cuasmrl.optimize.choice import fastest
 from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
 from cuasmrl.optimize.players import settings_of, with_curves
@@ -71,6 +72,18 @@ class Optimized:
             return None
         share = self.verdict.after / self.verdict.before if self.verdict.accepted else 1.0
         return best / (own[0] * share) - 1
+
+    def _repr_html_(self) -> str:
+        """For notebooks; `cuasmrl report` tells all."""
+        verdict, kernel = self.verdict, self.subject.kernel
+        rows = [(check.name, check.outcome.value, check.sentence) for check in verdict.checks]
+        lines = [
+            verdict.sentence,
+            f"{self.evaluations:,} evaluations by {self.config.agent}, seed {self.config.seed}",
+            f"on the nominal chip: {verdict.before:,.0f} modelled cycles before, {verdict.after:,.0f} after",
+            f"run: {self.run}",
+        ]
+        return card(f"{kernel.name} {kernel.config} on {self.subject.device}", lines, ("check", "", ""), rows)
 
     def as_dict(self) -> dict[str, Any]:
         return {

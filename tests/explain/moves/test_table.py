@@ -72,6 +72,8 @@ def _explained(step: Step, scenery: Scenery, number: int) -> ExplainedMove:
             scenery.board.blocks[scenery.block_of(step.changes[0])],
             {i for change in step.changes for i in instructions_of(change)},
         ),
+        block=scenery.block_of(step.changes[0]),
+        instructions=(),
     )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.explain.report.charges import BY_PREDECESSOR, charged
 from cuasmrl.explain.report.loop import ISSUED, ConfirmedGain, HotLoop, hot_loop, telling, window
-from cuasmrl.explain.report.regions import hottest, natural_loops
+from cuasmrl.explain.waits.charges import BY_PREDECESSOR, charged
+from cuasmrl.explain.waits.regions import hottest, natural_loops
 from cuasmrl.gpu.timing import REASON_NAMES, Reason
 from cuasmrl.schedule import Block, Board, control_flow
 from tests.traced_kernels import rescheduled, traced

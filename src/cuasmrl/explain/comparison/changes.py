@@ -7,6 +7,7 @@ from statistics import mean
 from typing import Any
 
 from cuasmrl.binary.cubin import WORD_BYTES
+from cuasmrl.markup import card
 
 """Reasons to wait that the instruction in front has brought about: its stall count, or what it is."""
 
@@ -94,6 +95,17 @@ class Comparison:
     @property
     def faster_seeds(self) -> int:
         return sum(b < a for a, b in zip(self.before.cycles, self.after.cycles, strict=True))
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        share = 100 * self.difference / self.before.mean_cycles
+        title = (
+            f"{self.kernel} on {self.chip}: {self.before.mean_cycles:,.1f} to {self.after.mean_cycles:,.1f} "
+            f"modelled cycles ({share:+.2f} %)"
+        )
+        rows = [(r.reason, f"{r.before:,.1f}", f"{r.after:,.1f}", f"{r.change:+,.1f}") for r in self.reasons]
+        head = ("reason", self.before.name, self.after.name, "change")
+        return card(title, self.sentences, head, rows)
 
     def as_dict(self) -> dict[str, Any]:
         return {

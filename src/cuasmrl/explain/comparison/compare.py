@@ -18,9 +18,11 @@ from cuasmrl.explain.comparison.changes import (
     Timed,
 )
 from cuasmrl.explain.comparison.words import sentences
-from cuasmrl.explain.report.charges import charged
-from cuasmrl.explain.report.holds import holds_of, issues
-from cuasmrl.gpu.timing import REASON_NAMES, Model, Reason, Result
+from cuasmrl.explain.waits.charges import charged
+from cuasmrl.explain.waits.holds import holds_of, issues
+from cuasmrl.explain.waits.replays import Replays, replays_of
+from cuasmrl.gpu.timing import REASON_NAMES, Model, Reason
+from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.records import SUB_CORES, Note
 from cuasmrl.schedule import Schedule, control_flow
 
@@ -39,14 +41,22 @@ def compare(
     """Replay two schedules of the kernel with the same seeds and say where their cycles differ."""
     if before.listing.kernel.words != after.listing.kernel.words:
         raise CuasmrlError("two schedules can be compared only if they are made from the same listing")
-    old, new = ([model.simulate(s, seed, logged=_LOGGED) for seed in seeds] for s in (before, after))
-    instructions = _instruction_changes((before, after), (old, new))
+    old, new = (replays_of(model, s, seeds, _LOGGED) for s in (before, after))
+    return compare_replays(model.chip.name, old, new, names)
+
+
+def compare_replays(
+    chip: str, old: Replays, new: Replays, names: tuple[str, str] = ("before", "after")
+) -> Comparison:
+    """The same from replays that have been made, under the same seeds."""
+    before, after = old.schedule, new.schedule
+    instructions = _instruction_changes(old, new)
     moved = {i for p, q in zip(before.order, after.order, strict=True) if p != q for i in (p, q)}
     return Comparison(
         before.listing.kernel.name,
-        model.chip.name,
-        Timed(names[0], tuple(result.cycles for result in old)),
-        Timed(names[1], tuple(result.cycles for result in new)),
+        chip,
+        Timed(names[0], old.cycles),
+        Timed(names[1], new.cycles),
         _reason_changes(old, new),
         instructions,
         len(moved),
@@ -55,10 +65,10 @@ def compare(
     )
 
 
-def _reason_changes(old: list[Result], new: list[Result]) -> tuple[ReasonChange, ...]:
+def _reason_changes(old: Replays, new: Replays) -> tuple[ReasonChange, ...]:
     """Each cycle of a sub-core has one name, so the sums over all four are four times the cycles."""
-    sums = [sum(result.core_reasons.sum(axis=0) for result in results) for results in (old, new)]
-    shares = [np.asarray(total) / (SUB_CORES * len(old)) for total in sums]
+    sums = [old.cores, new.cores]
+    shares = [total / (SUB_CORES * len(old.seeds)) for total in sums]
     changes = [
         ReasonChange(REASON_NAMES[Reason(k)], float(shares[0][k]), float(shares[1][k]))
         for k in range(len(shares[0]))
@@ -67,12 +77,10 @@ def _reason_changes(old: list[Result], new: list[Result]) -> tuple[ReasonChange,
     return tuple(sorted(changes, key=lambda c: -abs(c.change)))
 
 
-def _instruction_changes(
-    schedules: tuple[Schedule, Schedule], results: tuple[list[Result], list[Result]]
-) -> tuple[InstructionChange, ...]:
-    old, new = schedules
-    lost_old, lost_new = _lost(old, results[0]), _lost(new, results[1])
-    causes_old, causes_new = _causes(old, results[0][0]), _causes(new, results[1][0])
+def _instruction_changes(before: Replays, after: Replays) -> tuple[InstructionChange, ...]:
+    old, new = before.schedule, after.schedule
+    lost_old, lost_new = _lost(before), _lost(after)
+    causes_old, causes_new = _causes(old, before.log), _causes(new, after.log)
     place_old, place_new = _positions(old), _positions(new)
     total = lost_new - lost_old
     found = []
@@ -98,24 +106,24 @@ def _instruction_changes(
     return tuple(sorted(found, key=lambda change: (-abs(change.change), change.index)))
 
 
-def _lost(schedule: Schedule, results: list[Result]) -> Cycles:
-    """Cycles of all warps by original index and reason, without those of issuing; mean over the results."""
-    rows = np.asarray(sum(result.row_reasons for result in results)) / len(results)
+def _lost(replays: Replays) -> Cycles:
+    """Cycles of all warps by original index and reason, without those of issuing; mean over the seeds."""
+    rows = replays.rows / len(replays.seeds)
     rows[:, Reason.ISSUED] = 0
     lost = np.zeros_like(rows)
-    lost[list(schedule.order)] = charged(rows, control_flow(schedule.listing))
+    lost[list(replays.schedule.order)] = charged(rows, control_flow(replays.schedule.listing))
     return lost
 
 
-def _causes(schedule: Schedule, result: Result) -> dict[tuple[int, int], int]:
+def _causes(schedule: Schedule, log: Int) -> dict[tuple[int, int], int]:
     """For an instruction and a reason, the other that it waited for longest; all by original index.
 
     Scoreboards count as one reason: which of the two names the model gives depends on who raised it last.
     """
     found: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
     before: dict[tuple[int, int], int] = {}
-    rows = issues(result.log)[:, [Note.CYCLE, Note.BLOCK, Note.WARP, Note.POSITION]].tolist()
-    for (cycle, block, warp, position), hold in zip(rows, holds_of(result.log, schedule), strict=True):
+    rows = issues(log)[:, [Note.CYCLE, Note.BLOCK, Note.WARP, Note.POSITION]].tolist()
+    for (cycle, block, warp, position), hold in zip(rows, holds_of(log, schedule), strict=True):
         if hold is not None:
             waited = hold.until - before[block, warp] - 1
             found[schedule.order[position], _merged(hold.reason)][schedule.order[hold.by]] += waited

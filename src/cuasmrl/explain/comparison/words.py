@@ -9,7 +9,7 @@ from itertools import islice
 
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.explain.comparison.changes import InstructionChange
-from cuasmrl.explain.report.charges import BY_PREDECESSOR
+from cuasmrl.explain.waits.charges import BY_PREDECESSOR
 from cuasmrl.gpu.timing import REASON_NAMES, Reason
 from cuasmrl.schedule import Schedule
 

@@ -11,7 +11,7 @@ from cuasmrl.explain.comparison import ReasonChange, compare
 from cuasmrl.explain.moves.changes import Retime, instructions_of
 from cuasmrl.explain.moves.decompose import Decomposition
 from cuasmrl.explain.moves.excerpts import Line, excerpt
-from cuasmrl.explain.moves.judge import SEEDS, Judge, of_model, sampler
+from cuasmrl.explain.moves.judge import SEEDS, Judge, Limit, of_model, sampler
 from cuasmrl.explain.moves.minimise import Minimum, minimise
 from cuasmrl.explain.moves.patterns import Pattern, Scenery
 from cuasmrl.explain.moves.story import Step, shares_of, steps_of
@@ -48,6 +48,10 @@ class ExplainedMove:
     way: str | None
     """Of what moved: what stood around it, such as `from behind a barrier to between tensor products`."""
     lines: tuple[Line | None, ...]
+    block: int
+    """Its number."""
+    instructions: tuple[int, ...]
+    """What it is about, by number in the original listing; none for a whole block."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +102,19 @@ def silent(done: int, total: int) -> None:
     """For those who need no progress."""
 
 
-def explain(kernel: TracedKernel, winner: Schedule, timer: Timer, advance: Advance = silent) -> Explanation:
+def explain(
+    kernel: TracedKernel,
+    winner: Schedule,
+    timer: Timer,
+    advance: Advance = silent,
+    limit: Limit | None = None,
+) -> Explanation:
     """Take a schedule apart, drop what does nothing, and say what the rest does."""
     whole = Decomposition(kernel.original, winner)
-    quick = Judge(sampler(timer), kernel.original, winner)
+    quick = Judge(sampler(timer), kernel.original, winner, limit)
     judge = quick
     if isinstance(timer, VirtualTimer):
-        judge = Judge(of_model(timer.whole), kernel.original, winner)
+        judge = Judge(of_model(timer.whole), kernel.original, winner, limit)
     minimum = minimise(whole, judge, quick)
     steps = steps_of(whole, minimum.changes, quick)
     teller = _Teller(kernel, whole, minimum, judge)
@@ -143,6 +153,7 @@ class _Teller:
         found = compare(self.kernel.model, step.before, step.after, SEEDS)
         block = self.whole.board.blocks[self.scenery.block_of(step.changes[0])]
         without, needed_by = self._without(step)
+        about = {i for change in step.changes for i in instructions_of(change)}
         return ExplainedMove(
             self.scenery.pattern(step),
             deed(step, self.scenery),
@@ -154,12 +165,9 @@ class _Teller:
             needed_by,
             found.reasons,
             self.scenery.way(step),
-            excerpt(
-                step.before,
-                step.after,
-                block,
-                {i for change in step.changes for i in instructions_of(change)},
-            ),
+            excerpt(step.before, step.after, block, about),
+            block.number,
+            tuple(sorted(about)),
         )
 
     def _alone(self, step: Step) -> float | None:

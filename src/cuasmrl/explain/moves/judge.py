@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from statistics import mean, stdev
 from typing import TypeAlias
 
+from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices import Timer, VirtualTimer
 from cuasmrl.gpu.timing import Model
 from cuasmrl.schedule import Schedule
@@ -23,11 +25,30 @@ Sampler: TypeAlias = Callable[[Schedule], Iterator[float]]
 """Gives them one by one, as each costs a replay."""
 
 
+class OutOfTimeError(CuasmrlError):
+    """A limit that somebody has set is reached."""
+
+
+class Limit:
+    """Seconds that an explanation may take; None for as many as it needs."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+
+    def check(self) -> None:
+        if time.monotonic() > self._end:
+            raise OutOfTimeError(f"the moves that mattered were not found within {self.seconds:g} s")
+
+
 class Judge:
     """Times schedules once each. One is as good as another if it is not slower beyond the noise."""
 
-    def __init__(self, sample: Sampler, original: Schedule, winner: Schedule) -> None:
+    def __init__(
+        self, sample: Sampler, original: Schedule, winner: Schedule, limit: Limit | None = None
+    ) -> None:
         self._sample = sample
+        self._limit = limit or Limit()
         self._known: dict[bytes, Samples] = {}
         self.original = original
         self.winner = winner
@@ -39,6 +60,7 @@ class Judge:
 
     def samples(self, schedule: Schedule) -> Samples:
         if schedule.key not in self._known:
+            self._limit.check()
             self._known[schedule.key] = tuple(self._sample(schedule))
         return self._known[schedule.key]
 
@@ -52,6 +74,7 @@ class Judge:
     def is_as_good(self, schedule: Schedule) -> bool:
         """Who is far behind under the first seed is not looked at any longer."""
         if schedule.key not in self._known:
+            self._limit.check()
             first = next(self._sample(schedule))
             if first > self.samples(self.winner)[0] + self.tolerance + _FAR * self._spread:
                 return False

@@ -10,7 +10,7 @@ from cuasmrl.explain.moves.changes import Relocate, Replace, Retime
 from cuasmrl.explain.moves.kinds import Kind
 from cuasmrl.explain.moves.patterns import Scenery
 from cuasmrl.explain.moves.story import Step
-from cuasmrl.explain.report.charges import BY_PREDECESSOR
+from cuasmrl.explain.waits.charges import BY_PREDECESSOR
 from cuasmrl.gpu.timing import REASON_NAMES
 from cuasmrl.schedule import SetReuse, SetStall, SetYield
 

@@ -114,7 +114,7 @@ def _line(column: _Column, row: Row, said: str, top: float) -> Iterator[str]:
     left, base = column.left, top + _BASE
     yield text(left, base, f"{row.address:04x}", "faint code")
     was = column.other[row.index].control if column.side is column.loop.after else row.control
-    yield spans(left + _CONTROL_AT, base, _control(row.control, was), "code")
+    yield spans(left + _CONTROL_AT, base, control_parts(row.control, was), "code")
     looks = "ink" if row.pipe in _MAIN_PIPES else "dim"
     yield text(
         left + _TEXT_AT, base, said, f"{looks} code bold" if row.index in column.thick else f"{looks} code"
@@ -130,7 +130,7 @@ def _line(column: _Column, row: Row, said: str, top: float) -> Iterator[str]:
         yield text(x + 4, base, said, "dim small")
 
 
-def _control(control: str, was: str) -> Iterator[tuple[str, str]]:
+def control_parts(control: str, was: str) -> Iterator[tuple[str, str]]:
     """Fields of a control code: faint if nothing is set, bold if they were different before."""
     fields = control.split(":")
     for k, (field, old) in enumerate(zip(fields, was.split(":"), strict=True)):

@@ -16,11 +16,12 @@ from typing import Any
 
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.explain.report.charges import charged
-from cuasmrl.explain.report.holds import holds_of, issues
-from cuasmrl.explain.report.regions import Region, hottest
+from cuasmrl.explain.waits.charges import charged
+from cuasmrl.explain.waits.holds import holds_of, issues
+from cuasmrl.explain.waits.regions import Region, hottest
+from cuasmrl.explain.waits.replays import Replays, replays_of
 from cuasmrl.gpu.devices.objective import UNSEEN_SEEDS
-from cuasmrl.gpu.timing import REASON_NAMES, Reason, Result
+from cuasmrl.gpu.timing import REASON_NAMES, Reason
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.records import Note
 from cuasmrl.gpu.traced import TracedKernel
@@ -29,8 +30,6 @@ from cuasmrl.schedule import Block, Schedule, control_flow
 ISSUED = REASON_NAMES[Reason.ISSUED]
 _STALL = REASON_NAMES[Reason.STALL]
 _RESULTS = (Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.TENSOR_RESULT)
-_LOGGED = 50_000
-"""Issues that are looked at to see who waits for whom."""
 _WORTH_TELLING = 0.5
 """A change of waiting, in cycles per iteration."""
 
@@ -180,22 +179,30 @@ def hot_loop(
     seeds: Sequence[int] = UNSEEN_SEEDS,
 ) -> HotLoop:
     """The loop in which the original spends most, under the original and another schedule of the kernel."""
-    blocks, original = control_flow(kernel.listing), kernel.original
+    original = kernel.original
     if schedule.listing.kernel.words != kernel.listing.kernel.words:
         raise CuasmrlError(
             f"the schedule is none of {kernel.name} {kernel.config}: it was made from other code"
         )
-    old, new = (_replays(kernel, s, seeds) for s in (original, schedule))
-    region = hottest(blocks, _summed(old).sum(axis=1).tolist())
-    before, after = _side(original, old, region, blocks), _side(schedule, new, region, blocks)
+    old, new = (replays_of(kernel.model, s, seeds) for s in (original, schedule))
+    return loop_between(kernel, old, new, gain)
+
+
+def loop_between(
+    kernel: TracedKernel, old: Replays, new: Replays, gain: ConfirmedGain | None = None
+) -> HotLoop:
+    """The same from replays that have been made: of the original, and of the other schedule."""
+    blocks = control_flow(kernel.listing)
+    region = region_of(kernel, old)
+    before, after = _side(old, region, blocks), _side(new, region, blocks)
     return HotLoop(
         kernel.name,
         kernel.config,
         dict(kernel.sizes),
         kernel.chip.name,
         region.is_loop,
-        int(_summed(old)[region.head.start, Reason.ISSUED]),
-        tuple(seeds),
+        int(old.rows[region.head.start, Reason.ISSUED]),
+        old.seeds,
         before,
         after,
         _fewest_moves(before, after),
@@ -203,22 +210,19 @@ def hot_loop(
     )
 
 
-def _replays(kernel: TracedKernel, schedule: Schedule, seeds: Sequence[int]) -> list[Result]:
-    """One for each seed; the first with a log."""
-    logged = [_LOGGED, *[0] * (len(seeds) - 1)]
-    return [
-        kernel.model.simulate(schedule, seed, logged=count) for seed, count in zip(seeds, logged, strict=True)
-    ]
+def region_of(kernel: TracedKernel, original: Replays) -> Region:
+    """Where the original spends most."""
+    return hottest(control_flow(kernel.listing), original.rows.sum(axis=1).tolist())
 
 
-def _side(schedule: Schedule, results: Sequence[Result], region: Region, blocks: Sequence[Block]) -> Side:
-    cycles = charged(_summed(results), blocks)
-    awaited = _awaited(schedule, results[0].log)
+def _side(replays: Replays, region: Region, blocks: Sequence[Block]) -> Side:
+    cycles = charged(replays.rows, blocks)
+    awaited = _awaited(replays.schedule, replays.log)
     rows = tuple(
-        _row(schedule, position, cycles[position].tolist(), awaited.get(position))
+        _row(replays.schedule, position, cycles[position].tolist(), awaited.get(position))
         for position in region.positions
     )
-    return Side(rows, tuple(result.cycles for result in results))
+    return Side(rows, replays.cycles)
 
 
 def _row(schedule: Schedule, position: int, cycles: Sequence[int], awaited: int | None) -> Row:
@@ -247,11 +251,6 @@ def _awaited(schedule: Schedule, log: Int) -> dict[int, int]:
             found[position][schedule.order[hold.by]] += hold.until - last[block, warp]
         last[block, warp] = cycle
     return {position: waited.most_common(1)[0][0] for position, waited in found.items()}
-
-
-def _summed(results: Sequence[Result]) -> Int:
-    total: Int = sum((result.row_reasons for result in results[1:]), results[0].row_reasons)
-    return total
 
 
 def _fewest_moves(before: Side, after: Side) -> frozenset[int]:

@@ -31,6 +31,17 @@ REASON_COLOURS = {
     Reason.NOT_SELECTED: ("#6b7b80", "#552a6b"),
 }
 """On light and on dark; `no warp` is a reason of sub-cores only."""
+NO_WARP = ("#eef1f4", "#161b22")
+"""Of a sub-core that has nothing left to do: hardly there."""
+SERIES = (
+    ("#1f5fbf", "#6cb0ff"),
+    ("#c2410c", "#ff9a5c"),
+    ("#0f766e", "#4fd1c0"),
+    ("#9333a8", "#d98cf0"),
+    ("#8a6d00", "#e3c04a"),
+    ("#5c6670", "#a7b1bb"),
+)
+"""Of runs that are drawn on one chart; where there are more they come again."""
 _LOOKS = {
     # class: (property, light, dark)
     "card": ("fill", "#ffffff", "#0d1117"),
@@ -64,6 +75,26 @@ _TYPE = (
     (".halo", "paint-order:stroke;stroke-width:3px"),
 )
 
+_CHART_LOOKS = {
+    "grid": ("stroke", "#e6eaee", "#21262d"),
+    "band": ("fill", "#dfe9f7", "#1b2b43"),
+    "accent": ("stroke", "#1f5fbf", "#6cb0ff"),
+    "dot": ("fill", "#57606a", "#9aa4af"),
+    "nominal": ("fill", "#ffffff", "#0d1117"),
+    "confirmed": ("stroke", "#1f5fbf", "#6cb0ff"),
+}
+_CHART_TYPE = (
+    (".grid", "fill:none;stroke-width:1"),
+    (".rule", "fill:none;stroke-width:1"),
+    (".accent", "fill:none;stroke-width:2.5"),
+    (".dot", "fill-opacity:.75"),
+    (".nominal", "fill-opacity:1;stroke:currentColor;stroke-width:2"),
+    (".tried", "fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round;opacity:.45"),
+    (".best", "fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round"),
+    (".confirmed", "fill:none;stroke-width:1;stroke-dasharray:4 3"),
+)
+_ON_COLOUR = ("#14181d", "#ffffff")
+"""Text on a coloured bar: dark or bright, whichever is clearer."""
 _NUMBERS = {name: int(reason) for reason, name in REASON_NAMES.items()}
 
 
@@ -71,17 +102,80 @@ def reason_class(name: str) -> str:
     return f"r{_NUMBERS[name]}"
 
 
-def style(reasons: Iterable[str]) -> str:
+def text_class(name: str) -> str:
+    """Of a text on the colour of a reason."""
+    return f"t{_NUMBERS[name]}"
+
+
+def series_class(k: int) -> str:
+    return f"s{k % len(SERIES)}"
+
+
+def style(reasons: Iterable[str], charts: bool = False) -> str:
     """The style sheet with the colours of these reasons; it touches nothing outside the picture."""
     used = sorted(_NUMBERS[name] for name in reasons)
-    light, dark = (
-        [
-            *((f".{name}", f"{what}:{looks[k]}") for name, (what, *looks) in _LOOKS.items()),
-            *((f".r{reason}", f"color:{REASON_COLOURS[Reason(reason)][k]}") for reason in used),
-        ]
-        for k in (0, 1)
+    light, dark = (_coloured(used, k, charts) for k in (0, 1))
+    plain = (*_TYPE, *_CHART_TYPE) if charts else _TYPE
+    return f"{_rules(plain)}{_rules(light)}@media (prefers-color-scheme:dark){{{_rules(dark)}}}"
+
+
+def page_style() -> str:
+    """All looks of all pictures for a page that has both themes, by `data-theme` or the reader's system.
+
+    Colours are variables of the page: `--ink`, `--r4` for reason 4, `--t4` for text on it, `--s0` for series.
+    """
+    names = {**_LOOKS, **_CHART_LOOKS}
+    light, dark = (_variables(k) for k in (0, 1))
+    uses = [
+        *((f".{name}", f"{what}:var(--{name})") for name, (what, *_) in names.items()),
+        *((f".t{int(reason)}", f"fill:var(--t{int(reason)})") for reason in Reason),
+    ]
+    # Swatches and bars of the page itself have the colours too.
+    everywhere = [f"r{int(reason)}" for reason in Reason] + [f"s{k}" for k in range(len(SERIES))]
+    return (
+        f":root{{{light}}}"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}"
+        f":root[data-theme=dark]{{{dark}}}"
+        f"@media print{{:root,:root[data-theme=dark],:root:not([data-theme=light]){{{light}}}}}"
+        f"{_rules((*_TYPE, *_CHART_TYPE, *uses))}"
+        f"{''.join(f'.{name}{{color:var(--{name})}}' for name in everywhere)}"
     )
-    return f"{_rules(_TYPE)}{_rules(light)}@media (prefers-color-scheme:dark){{{_rules(dark)}}}"
+
+
+def _colours(reason: int) -> tuple[str, str]:
+    return NO_WARP if reason == Reason.NO_WARP else REASON_COLOURS[Reason(reason)]
+
+
+def _coloured(used: Iterable[int], k: int, charts: bool) -> list[tuple[str, str]]:
+    names = {**_LOOKS, **_CHART_LOOKS} if charts else _LOOKS
+    found = [(f".{name}", f"{what}:{looks[k]}") for name, (what, *looks) in names.items()]
+    found += [(f".r{reason}", f"color:{_colours(reason)[k]}") for reason in used]
+    if charts:
+        found += [(f".t{reason}", f"fill:{_on(_colours(reason)[k])}") for reason in used]
+        found += [(f".s{n}", f"color:{colours[k]}") for n, colours in enumerate(SERIES)]
+    return found
+
+
+def _variables(k: int) -> str:
+    found = {name: looks[k] for name, (_, *looks) in {**_LOOKS, **_CHART_LOOKS}.items()}
+    found |= {f"r{int(reason)}": _colours(reason)[k] for reason in Reason}
+    found |= {f"t{int(reason)}": _on(_colours(reason)[k]) for reason in Reason}
+    found |= {f"s{n}": colours[k] for n, colours in enumerate(SERIES)}
+    scheme = ("light", "dark")[k]
+    return f"color-scheme:{scheme};" + ";".join(f"--{name}:{colour}" for name, colour in found.items())
+
+
+def _on(colour: str) -> str:
+    """By the contrast of WCAG."""
+    light = _luminance(colour)
+    ratios = [(max(light, own) + 0.05) / (min(light, own) + 0.05) for own in map(_luminance, _ON_COLOUR)]
+    return _ON_COLOUR[ratios.index(max(ratios))]
+
+
+def _luminance(colour: str) -> float:
+    values = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+    return sum(weight * v for weight, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def _rules(rules: Iterable[tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.binary.sass import Instruction, Pipe
-from cuasmrl.explain.report.holds import Hold, holds_of, issues
+from cuasmrl.explain.waits.holds import Hold, holds_of, issues
 from cuasmrl.gpu.timing import REASON_NAMES, Model, Result, Unit
 from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Job, Kind, Row
 from cuasmrl.schedule import Schedule

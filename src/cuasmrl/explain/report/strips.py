@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cuasmrl.explain.report.charges import BY_PREDECESSOR
 from cuasmrl.explain.report.loop import ISSUED, HotLoop, Row, Side
 from cuasmrl.explain.report.palette import reason_class
 from cuasmrl.explain.report.shapes import dash, down, number, path, rectangle, signed, text
+from cuasmrl.explain.waits.charges import BY_PREDECESSOR
 from cuasmrl.gpu.timing import REASON_NAMES
 
 HEIGHT = 98
@@ -20,6 +20,8 @@ _THINNEST = 0.1
 """What is narrower is left out, and its place stays free: nobody sees it, and a long loop has thousands."""
 _MOST_PIECES = 1500
 """Of a strip, the widest; so a picture stays small however long the loop is."""
+_DENSEST = 1.6
+"""Pieces for each unit of width: of more nobody sees the colours."""
 _MOST_LINES = 300
 _FEW_TICKS = 12
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -75,7 +77,8 @@ def _pieces(loop: HotLoop, strip: _Strip, scale: float) -> Iterator[str]:
         for name, start, cycles in _in_time(row):
             x, width = (scale * loop.per_iteration(n) for n in (start, cycles))
             found.append((left + x, width, name))
-    widest = sorted(found, key=lambda piece: -piece[1])[:_MOST_PIECES]
+    most = min(_MOST_PIECES, round(_DENSEST * (strip.edges[-1] - strip.edges[0])))
+    widest = sorted(found, key=lambda piece: -piece[1])[:most]
     shown = sorted(piece for piece in widest if piece[1] >= _THINNEST)
     for name in REASON_NAMES.values():
         dashes = (dash(x, strip.top + _STRIP / 2, width) for x, width, reason in shown if reason == name)

@@ -5,17 +5,17 @@ Pure SVG without scripts or fonts of its own: GitHub shows it in a README as it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import mean
 from xml.sax.saxutils import escape
 
 from cuasmrl.explain.report.columns import HEADING, PITCH, columns
-from cuasmrl.explain.report.loop import HotLoop, Side, telling, window
-from cuasmrl.explain.report.palette import reason_class, style
-from cuasmrl.explain.report.shapes import number, rectangle, signed, spans, text
+from cuasmrl.explain.report.legend import Table, legend, legend_height, tenths_table
+from cuasmrl.explain.report.loop import HotLoop, telling, window
+from cuasmrl.explain.report.palette import style
+from cuasmrl.explain.report.shapes import number, signed, spans, text
 from cuasmrl.explain.report.strips import HEIGHT as STRIPS_HEIGHT
 from cuasmrl.explain.report.strips import strips
-from cuasmrl.gpu.timing import REASON_NAMES
 
 WIDTH = 1000
 HEIGHT = 720
@@ -26,15 +26,14 @@ _RIGHT = WIDTH - _LEFT
 _STRIPS = 104
 _LEGEND = _STRIPS + STRIPS_HEIGHT + 6
 _LEGEND_COLUMNS = 6
-_LEGEND_ROW = 36
 _BELOW = 26
 """Room for the caption."""
 
 
 def draw(loop: HotLoop, height: float = HEIGHT) -> str:
     """The SVG; the same loop gives the same bytes. The window has as many rows as the height allows."""
-    table = _table(loop)
-    top = _LEGEND + _LEGEND_ROW * -(-len(table) // _LEGEND_COLUMNS) + 4
+    table = tenths_table(loop.before.reasons, loop.after.reasons, loop.iterations)
+    top = _LEGEND + legend_height(table, _LEGEND_COLUMNS) + 4
     seen = window(loop, max(1, int((height - _BELOW - HEADING - top) / PITCH)))
     thick = telling(loop, seen, _THICK)
     bottom = top + HEADING + PITCH * len(seen)
@@ -42,33 +41,12 @@ def draw(loop: HotLoop, height: float = HEIGHT) -> str:
         *_head(loop, table, bottom + _BELOW),
         *_figures(loop),
         *strips(loop, seen, thick, _LEFT, _RIGHT, _STRIPS),
-        *_legend(table),
+        *legend(table, _LEFT, _RIGHT, _LEGEND_COLUMNS, _LEGEND),
         *columns(loop, seen, thick, _LEFT, _RIGHT, top),
         text(_LEFT, bottom + 15, _caption(loop, seen), "dim small"),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-Table = list[tuple[str, int, int]]
-"""Reason, tenths of a cycle per iteration before and after."""
-
-
-def _table(loop: HotLoop) -> Table:
-    names = [n for n in REASON_NAMES.values() if n in loop.before.reasons or n in loop.after.reasons]
-    before, after = (_tenths(loop, side, names) for side in (loop.before, loop.after))
-    return [row for row in zip(names, before, after, strict=True) if row[1] or row[2]]
-
-
-def _tenths(loop: HotLoop, side: Side, names: Sequence[str]) -> list[int]:
-    """Rounded so that they sum to the total as it is printed: those with the largest rests go up."""
-    cycles = [10 * side.reasons.get(name, 0) for name in names]
-    found = [n // loop.iterations for n in cycles]
-    missing = round(10 * loop.per_iteration(side.cycles)) - sum(found)
-    by_rest = sorted(range(len(cycles)), key=lambda k: (-(cycles[k] % loop.iterations), k))
-    for k in by_rest[:missing]:
-        found[k] += 1
-    return found
 
 
 def _head(loop: HotLoop, table: Table, height: float) -> Iterator[str]:
@@ -128,18 +106,6 @@ def _claim(loop: HotLoop) -> tuple[str, str]:
 
 def _percent(share: float) -> str:
     return signed(100 * share)
-
-
-def _legend(table: Table) -> Iterator[str]:
-    pitch = (_RIGHT - _LEFT) / _LEGEND_COLUMNS
-    for k, (name, old, new) in enumerate(table):
-        x = _LEFT + pitch * (k % _LEGEND_COLUMNS)
-        y = _LEGEND + _LEGEND_ROW * (k // _LEGEND_COLUMNS)
-        yield rectangle(f"fill {reason_class(name)}", x, y, 11, 11)
-        yield text(x + 17, y + 10, name, "ink")
-        change = signed((new - old) / 10) if new != old else ""
-        figures = [(f"{old / 10:,.1f} → {new / 10:,.1f}", "dim"), (f"  {change}", "ink")]
-        yield spans(x + 17, y + 25, figures, "small")
 
 
 def _caption(loop: HotLoop, seen: range) -> str:

@@ -15,9 +15,10 @@ from cuasmrl.gpu.timing.code import Code, Int
 from cuasmrl.gpu.timing.machine import Machine, layout_of, machine_of
 from cuasmrl.gpu.timing.memory_system import L2, Traffic, share_of, traffic_of
 from cuasmrl.gpu.timing.parameters import Parameters, load_parameters
-from cuasmrl.gpu.timing.records import SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
+from cuasmrl.gpu.timing.records import REASON_NAMES, SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
 from cuasmrl.gpu.timing.replay import replay, replay_time
 from cuasmrl.gpu.timing.work import lay_out
+from cuasmrl.markup import card
 from cuasmrl.schedule import Schedule
 
 
@@ -66,6 +67,14 @@ class Result:
     """When each block was done."""
     log: Int
     """A `Note` of each of the first issues, a row each; -1 where there were fewer."""
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        cores, all_cycles = self.core_reasons.sum(axis=0), int(self.core_reasons.sum()) or 1
+        most = sorted((k for k in Reason if cores[k]), key=lambda k: (-cores[k], k))
+        rows = [(REASON_NAMES[k], f"{100 * cores[k] / all_cycles:.1f} %") for k in most]
+        said = f"{self.instructions:,} warp instructions"
+        return card(f"{self.cycles:,} modelled cycles", [said], ("reason", "of all sub-cores' cycles"), rows)
 
     @staticmethod
     def of(ends: Int, tally: Int, log: Int) -> Result:

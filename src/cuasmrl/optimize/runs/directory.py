@@ -9,6 +9,8 @@ best.json          the best schedule so far, as the searching timer sees it
 certificate.json   of the checker, for the best schedule
 result.cubin       the best schedule, if it passed the gate
 verdict.json       of the gate; written last, so where it is the run is over
+explanation.json   the moves that mattered and the rules learned, once somebody has looked for them
+report.html        all of it for people, once somebody has asked for it
 tensorboard/       curves, if the agent logs any
 """
 
@@ -33,6 +35,7 @@ from cuasmrl.optimize.runs.schedules import schedule_from, schedule_to
 from cuasmrl.schedule import Schedule
 
 _CONFIG = "config.json"
+_EXPLANATION = "explanation.json"
 _PARTIAL = ".partial"
 
 
@@ -111,6 +114,13 @@ class RunDirectory:
     def verdict(self) -> dict[str, Any] | None:
         """None while the run is not over."""
         return self._read("verdict.json") if (self.path / "verdict.json").exists() else None
+
+    def keep_explanation(self, explanation: dict[str, Any]) -> None:
+        self._write(_EXPLANATION, explanation)
+
+    def explanation(self) -> dict[str, Any] | None:
+        """None if nobody has looked for one."""
+        return self._read(_EXPLANATION) if (self.path / _EXPLANATION).exists() else None
 
     def _write(self, name: str, data: dict[str, Any]) -> None:
         write_text(self.path / name, json.dumps(data) + "\n")

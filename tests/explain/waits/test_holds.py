@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from cuasmrl.explain.report.holds import Hold, holds_of, issues
+from cuasmrl.explain.waits.holds import Hold, holds_of, issues
 from cuasmrl.gpu.timing import Reason
 from cuasmrl.gpu.timing.records import Note
 from cuasmrl.schedule import Schedule
