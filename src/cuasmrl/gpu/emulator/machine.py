@@ -28,6 +28,7 @@ from cuasmrl.gpu.emulator.spaces import Slab
 from cuasmrl.gpu.emulator.special import SpecialRegisters
 from cuasmrl.gpu.emulator.undefined import Undefined
 from cuasmrl.gpu.emulator.values import FALSE, LANES, TRUE, Mask, Value
+from cuasmrl.gpu.emulator.warpgroups import WarpgroupProducts
 from cuasmrl.gpu.emulator.warps import Registers, Warps
 from cuasmrl.gpu.launches.launch import Launch
 
@@ -85,6 +86,7 @@ class Machine:
         self.special = SpecialRegisters(env.launch, blocks, warps, env.sms)
         self.recorder = recorder
         self.undefined = Undefined(self)
+        self.products = WarpgroupProducts(self) if program.has_products else None
         self.printed: list[tuple[int, str]] = []
         """Warp of the slab, and what one of its threads has printed."""
         self.living: Mask = TRUE
@@ -198,8 +200,17 @@ class Machine:
             flush(self.printed)
         if rooms := self._rooms():
             raise self._deadlock(rooms)
+        self._finish()
         if self.recorder is not None:
             self.recorder.end()
+
+    def _finish(self) -> None:
+        """Everybody is done: see what they have left behind."""
+        try:
+            if self.products is not None:
+                self.products.finish()
+        except LaneFault as fault:
+            raise Fault(fault.reason, self._name, None, *self.who(fault.position)) from None
 
     def _next(self) -> int:
         self._turn += 1

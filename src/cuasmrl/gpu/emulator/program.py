@@ -15,6 +15,7 @@ from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.semantics import step_of
 from cuasmrl.gpu.emulator.semantics.copies import land
+from cuasmrl.gpu.emulator.warpgroups import PRODUCTS, products_of, read_by, written_by
 from cuasmrl.gpu.emulator.warps import Warps
 from cuasmrl.schedule import control_flow
 
@@ -50,6 +51,8 @@ class Program:
     """By the index of their first instruction."""
     polling: frozenset[int]
     """Segments that look whether somebody else has changed memory: those of a spin lock."""
+    has_products: bool
+    """Are there products of warpgroups?"""
 
 
 def load_program(listing: Listing) -> Program:
@@ -67,7 +70,7 @@ def load_program(listing: Listing) -> Program:
     polling = {
         start for start, s in segments.items() if any(map(_polls, listing.instructions[start : s.end]))
     }
-    return Program(listing, segments, frozenset(polling))
+    return Program(listing, segments, frozenset(polling), builder.has_products)
 
 
 def _polls(instruction: Instruction) -> bool:
@@ -88,6 +91,10 @@ class _Builder:
             for i in self.instructions
             if i.opcode == "LDGDEPBAR" and i.control.write_barrier is not None
         }
+
+        products = [i for i in self.instructions if i.opcode in PRODUCTS]
+        self.has_products = any(i.opcode == "WARPGROUP" for i in self.instructions) or bool(products)
+        self.product_registers = frozenset[int]().union(*(read_by(i) | written_by(i) for i in products))
 
     def segments(self) -> dict[int, Segment]:
         blocks = [block.start for block in control_flow(self.listing)]
@@ -119,8 +126,9 @@ class _Builder:
         except UnsupportedError as error:
             self.refused.append((instruction, str(error)))
             return fall_through(end)
-        waits = self._waits_for_copies(instruction)
-        return transfer if waits is None else after(waits, transfer)
+        for first in (self._watches(instruction), self._waits_for_copies(instruction)):
+            transfer = transfer if first is None else after(first, transfer)
+        return transfer
 
     def _step(self, instruction: Instruction) -> Step | None:
         waits = self._waits_for_copies(instruction)
@@ -134,12 +142,25 @@ class _Builder:
                 if operand.kind is Kind.CONSTANT and operand.bank is not None and operand.register is None:
                     check_offset(self.listing.kernel, operand.bank, operand.offset)
             step = step_of(Form(instruction, self.labels))
+            watches = self._watches(instruction)
+            step = step if watches is None else in_order(watches, step)
             if instruction.guard is not None and instruction.is_conditional:
                 step = guarded(mask_reader(instruction.guard), step)
         except UnsupportedError as error:
             self.refused.append((instruction, str(error)))
             return None
         return step if waits is None else in_order(waits, step)
+
+    def _watches(self, instruction: Instruction) -> Step | None:
+        """Whoever touches a register that products work on may find one in flight."""
+        if self.product_registers.isdisjoint((*read_by(instruction), *written_by(instruction))):
+            return None
+        if instruction.opcode in PRODUCTS:
+            return None
+        reads, writes = (
+            registers & self.product_registers for registers in (read_by(instruction), written_by(instruction))
+        )
+        return lambda w: products_of(w).watch(instruction, reads, writes, w)
 
     def _waits_for_copies(self, instruction: Instruction) -> Step | None:
         """An instruction that waits for the scoreboard of copies waits for all of them."""

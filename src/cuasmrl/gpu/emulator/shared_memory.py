@@ -12,6 +12,7 @@ from numba import njit
 from cuasmrl.gpu.emulator import access
 from cuasmrl.gpu.emulator.access import Addresses, Flat, Window
 from cuasmrl.gpu.emulator.faults import LaneFault
+from cuasmrl.gpu.emulator.pending_reads import GRANULE, Numbers, PendingReads
 from cuasmrl.gpu.emulator.spaces import Slab, Space, unit_of
 from cuasmrl.gpu.emulator.values import Value
 
@@ -32,6 +33,8 @@ class SharedMemory(Space):
         """Groups of copies each warp has closed so far."""
         self.landed = np.zeros(warps, np.uint32)
         """Of those, the groups it has waited for."""
+        self.pending_reads: list[PendingReads] = []
+        """What engines beside the warps read, queue by queue."""
 
     def strides(self, unit_bytes: int) -> tuple[int, int]:
         return self.stride // unit_bytes, 0
@@ -46,10 +49,16 @@ class SharedMemory(Space):
         bad = unready(self.tags, self.stride // 4, self.landed, address, active, self.slab.threads, size)
         if bad >= 0:
             raise self.unready_fault(bad, int(address[bad]), size)
+        self._check_pending(address, active, size)
         return [(self.window(unit), active)]
+
+    def _check_pending(self, address: Addresses, active: Flat, size: int) -> None:
+        for reads in self.pending_reads:
+            reads.check(address, active, self.slab.threads, size)
 
     def mark(self, address: Addresses, active: Flat, size: int) -> None:
         """These bytes have been written."""
+        self._check_pending(address, active, size)
         mark_written(self.tags, self.stride // 4, address, active, self.slab.threads, size)
 
     def forget(self, address: Addresses, active: Flat, size: int) -> None:
@@ -82,8 +91,21 @@ class SharedMemory(Space):
     def copy(self, address: Addresses, active: Flat, size: int, data: npt.NDArray[np.uint32]) -> None:
         """Take the data of an asynchronous copy; it becomes readable when its warp has waited for it."""
         self.check(address, active, size)
+        self._check_pending(address, active, size)
         access.store(self.window(unit_of(size, False)), address, active, self.slab.threads, data)
         mark_copied(self.tags, self.stride // 4, self.committed, address, active, self.slab.threads, size)
+
+    def survey(self, blocks: Numbers, granules: Numbers) -> npt.NDArray[np.bool_]:
+        """Which of these blocks read granules of 16 bytes that nobody has written.
+
+        Raises where a copy is on its way.
+        """
+        warps = self.slab.shape[1]
+        early, empty = survey_granules(self.tags, self.stride // 4, self.landed, blocks, granules, warps)
+        if early >= 0:
+            block, granule = int(blocks[early // granules.size]), int(granules[early % granules.size])
+            raise self.unready_fault(block * self.slab.threads, granule * GRANULE, GRANULE)
+        return np.asarray(empty)
 
     def unready_fault(self, position: int, address: int, size: int) -> LaneFault:
         block = position // self.slab.threads
@@ -136,6 +158,21 @@ def holes(tags, stride, landed, address, active, threads, size, missing):  # typ
                         return i
                     missing[k, i] = True
     return -1
+
+
+@njit(cache=True)
+def survey_granules(tags, stride, landed, blocks, granules, warps):  # type: ignore[no-untyped-def]
+    """The first granule that is the target of a copy in flight, or -1; which blocks read unwritten ones."""
+    empty = np.zeros(blocks.size, np.bool_)
+    for i in range(blocks.size):
+        for j in range(granules.size):
+            at = blocks[i] * stride + 4 * granules[j]
+            for word in range(4):
+                if not ready(tags[at + word], 4, 0, landed, blocks[i] * warps):
+                    if tags[at + word] >= 16:
+                        return i * granules.size + j, empty
+                    empty[i] = True
+    return -1, empty
 
 
 @njit(cache=True)

@@ -26,6 +26,7 @@ from cuasmrl.gpu.emulator.semantics import (  # noqa: F401
     special,
     special_functions,
     synchronisation,
+    warpgroup,
 )
 from cuasmrl.gpu.emulator.semantics.registry import SEMANTICS, executes, step_of
 
