@@ -1,8 +1,8 @@
 """Shared memory that engines beside the warps still read, and which therefore must not be written.
 
-An engine takes orders in groups, one after the other, and a warp waits for all but the last few groups. Orders are
-carried out when they are issued; what they read is marked until their group has been waited for, and whoever
-writes there before is at fault, even if the result came out right.
+An engine takes orders in groups, one after the other, and a warp waits for all but the last few groups.
+Orders are carried out when they are issued; what they read is marked until their group has been waited for,
+and whoever writes there before is at fault, even if the result came out right.
 """
 
 from __future__ import annotations

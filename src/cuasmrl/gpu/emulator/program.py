@@ -158,7 +158,8 @@ class _Builder:
         if instruction.opcode in PRODUCTS:
             return None
         reads, writes = (
-            registers & self.product_registers for registers in (read_by(instruction), written_by(instruction))
+            registers & self.product_registers
+            for registers in (read_by(instruction), written_by(instruction))
         )
         return lambda w: products_of(w).watch(instruction, reads, writes, w)
 

@@ -1,9 +1,9 @@
 """Products of warpgroups in flight: which registers and which shared memory nobody may touch yet.
 
-A product is carried out when it is issued, but its accumulators count as undelivered, and its operands as being
-read, until a WARPGROUP.DEPBAR covers its group (PTX ISA, asynchronous warpgroup level matrix instructions).
-Whoever reads or writes an accumulator before that, writes a register of A, or overwrites a tile, is at fault. So
-is a product whose registers were written after the last WARPGROUP.ARRIVE of their warp.
+A product is carried out when it is issued, but its accumulators count as undelivered, and its operands as
+being read, until a WARPGROUP.DEPBAR covers its group (PTX ISA, asynchronous warpgroup level matrix
+instructions). Whoever reads or writes an accumulator before that, writes a register of A, or overwrites a
+tile, is at fault. So is a product whose registers were written after the last WARPGROUP.ARRIVE of their warp.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class WarpgroupProducts:
         self._fresh: dict[int, dict[int, tuple[Mask, Instruction]]] = {}
         """Registers written after the last ARRIVE: by whom, in which threads."""
         shared = machine.shared
-        self._tiles = [
-            PendingReads(blocks, shared.stride, self._describe) for _ in range(-(-warps // WARPS))
-        ]
+        self._tiles = [PendingReads(blocks, shared.stride, self._describe) for _ in range(-(-warps // WARPS))]
         shared.pending_reads += self._tiles
 
     # what other instructions do
 
-    def watch(self, instruction: Instruction, reads: frozenset[int], writes: frozenset[int], w: Warps) -> None:
+    def watch(
+        self, instruction: Instruction, reads: frozenset[int], writes: frozenset[int], w: Warps
+    ) -> None:
         """An instruction that is no product touches registers that some product works on."""
         if not self._busy.isdisjoint(reads) or not self._busy.isdisjoint(writes):
             self._check(reads, self._accumulators, "reads", "has not delivered", w)
@@ -146,8 +146,8 @@ class WarpgroupProducts:
             tiles.finish(blocks, waited[:, WARPS * number : WARPS * (number + 1)].min(axis=1))
         busy = list(self._busy)
         newest = np.maximum(self._accumulators[busy], self._fragments[busy]) >> INSTRUCTION_BITS
-        flying = (newest > self._waited).any(axis=1)
-        self._busy = {register for register, is_flying in zip(busy, flying, strict=True) if is_flying}
+        flying = np.flatnonzero(np.any(newest > self._waited, axis=1))
+        self._busy = {busy[k] for k in flying}
 
     def finish(self) -> None:
         """Raise if some warps of a warpgroup have issued fewer products than the others."""
@@ -159,8 +159,8 @@ class WarpgroupProducts:
                 block = int(uneven.argmax())
                 lacking = first + int(issued[block].argmin())
                 raise LaneFault(
-                    f"warp {lacking} of the block has issued {issued[block].min()} warpgroup products, others "
-                    f"of its warpgroup {issued[block].max()}: they belong to all four warps",
+                    f"warp {lacking} of the block has issued {issued[block].min()} warpgroup products, "
+                    f"others of its warpgroup {issued[block].max()}: they belong to all four warps",
                     (block * self._warps + lacking) * LANES,
                 )
 
@@ -183,8 +183,8 @@ class WarpgroupProducts:
                 late = np.broadcast_to(threads & w.active, self._machine.shape)
                 if late.any():
                     raise LaneFault(
-                        f"works on R{register}, which {writer.text} at {writer.address:#06x} wrote behind the "
-                        "last WARPGROUP.ARRIVE",
+                        f"works on R{register}, which {writer.text} at {writer.address:#06x} wrote behind "
+                        "the last WARPGROUP.ARRIVE",
                         int(late.reshape(-1).argmax()),
                     )
         if self._busy.isdisjoint(registers):
@@ -203,9 +203,10 @@ class WarpgroupProducts:
             if written_by(instructions[index]) != frozenset(accumulators):
                 same = flying & here & (marks & (1 << INSTRUCTION_BITS) - 1 == index)
                 register, warp = np.unravel_index(int(same.argmax()), same.shape)
+                product = self._describe(int(index))
                 raise LaneFault(
-                    f"accumulates into R{accumulators.start + int(register)}, which {self._describe(int(index))}, "
-                    "of another shape, has not delivered, since no WARPGROUP.DEPBAR has waited for it",
+                    f"accumulates into R{accumulators.start + int(register)}, which {product}, of another "
+                    "shape, has not delivered, since no WARPGROUP.DEPBAR has waited for it",
                     int(warp) * LANES,
                 )
 

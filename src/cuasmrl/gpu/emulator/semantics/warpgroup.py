@@ -63,7 +63,11 @@ class _Operands:
         self.fragment_range = _range(form.sources[0], 4) if at else range(0)
         self.sums = form.registers(at + 1, matrix.accumulators)
         self.sum_range = _range(form.sources[at + 1], matrix.accumulators)
-        self.adds = form.predicate(at + 2) if at + 2 < len(form.sources) and self._is_predicate(form, at + 2) else None
+        self.adds = (
+            form.predicate(at + 2)
+            if at + 2 < len(form.sources) and self._is_predicate(form, at + 2)
+            else None
+        )
         rest = at + 2 + (self.adds is not None)
         self.closes = rest < len(form.sources) and form.operand(rest).text == "gsb0"
         self.negates = _sign(matrix, descriptor, "negA"), _sign(matrix, descriptor, "negB")
@@ -75,7 +79,11 @@ class _Operands:
 
 def _range(operand: Operand, count: int) -> range:
     register = operand.register
-    return range(0) if register is None or register.index is None else range(register.index, register.index + count)
+    return (
+        range(0)
+        if register is None or register.index is None
+        else range(register.index, register.index + count)
+    )
 
 
 def _sign(matrix: WarpgroupForm, descriptor: Operand, suffix: str) -> np.uint32 | None:
@@ -97,10 +105,12 @@ def multiply_warpgroup(form: Form) -> Step:
     operands = _Operands(form, matrix)
     writes = form.result_words(matrix.accumulators)
     results = _range(form.destinations[0], matrix.accumulators)
-    a_table: ReadTable = lambda bits: table_of_a(decode_warpgroup_descriptor(bits), operands.a_across, ROWS)
-    b_table: ReadTable = lambda bits: table_of_b(
-        decode_warpgroup_descriptor(bits), operands.b_across, matrix.columns
-    )
+
+    def a_table(bits: int) -> Table:
+        return table_of_a(decode_warpgroup_descriptor(bits), operands.a_across, ROWS)
+
+    def b_table(bits: int) -> Table:
+        return table_of_b(decode_warpgroup_descriptor(bits), operands.b_across, matrix.columns)
 
     def step(w: Warps) -> None:
         warps = products_of(w).issue(form.instruction, results, operands.fragment_range, w, operands.closes)
@@ -118,7 +128,7 @@ def multiply_warpgroup(form: Form) -> Step:
         )
         for fragments, sign in zip((a, b), operands.negates, strict=True):
             if sign is not None:
-                fragments ^= sign
+                np.bitwise_xor(fragments, sign, out=fragments)
         d = multiply_warps(matrix, a, b, c, a_of, b_of)
         shape = w.machine.shape
         for write, sums in zip(writes, d, strict=True):
@@ -209,7 +219,8 @@ class _Tiles:
         warps = self.warps[np.isin(self.group_of, members)]
         if granules[-1] * GRANULE + GRANULE > shared.limit:
             raise LaneFault(
-                f"reads shared memory at {granules[-1] * GRANULE:#x}, out of bounds; {shared.limit} bytes are declared",
+                f"reads shared memory at {granules[-1] * GRANULE:#x}, out of bounds; {shared.limit} bytes "
+                "are declared",
                 int(warps[0]) * LANES,
             )
         blocks = np.unique(warps // machine.shape[1])

@@ -26,11 +26,12 @@ def unpack(words: Words, warp: int, bits: int, signed: bool, elements: NDArray[n
 @compiled
 def run_integers(
     a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], which: Places, shape: tuple[int, int],
-    bits: int, a_signed: bool, b_signed: bool, saturate: bool,
+    bits: int, signs: tuple[bool, bool], saturate: bool,
 ) -> None:  # fmt: skip
     """Lane 4 * group + t holds, in register r of A, row group + 8 * h and from column per * (t + 4 * g) on
     one element per position, where r = g * halves + h; B likewise with columns for rows and no halves."""
     m, k = shape
+    a_signed, b_signed = signs
     per, halves = 32 // bits, m // 8
     a_elements, b_elements = np.empty(m * k, np.int32), np.empty(COLUMNS * k, np.int32)
     rows, sums = np.empty(COLUMNS * k, np.int32), np.empty(m * COLUMNS, np.int32)
@@ -106,4 +107,4 @@ def multiply(
         run_doubles(a, b, c, d, active, which, (form.m, form.k))
         return
     signs = form.a[0] == "S", form.b[0] == "S"
-    run_integers(a, b, c, d, active, which, (form.m, form.k), BITS[form.a], *signs, form.saturate)
+    run_integers(a, b, c, d, active, which, (form.m, form.k), BITS[form.a], signs, form.saturate)

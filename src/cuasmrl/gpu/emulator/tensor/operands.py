@@ -1,8 +1,8 @@
 """Matrix operands in shared memory: where a descriptor says that the elements of A and B lie.
 
-The tables give, for every register and lane of the fragments that tensor cores work on (docs/gpu/tensor-cores.md),
-the place of its bytes in shared memory. A row of K is always 32 bytes, so that a register of a fragment whose
-operand is stored along K is one word of memory; stored across K it is two halves.
+The tables give, for every register and lane of the fragments that tensor cores work on, the place of its
+bytes in shared memory (docs/gpu/tensor-cores.md). A row of K is always 32 bytes, so that a register of a
+fragment whose operand is stored along K is one word of memory; stored across K it is two halves.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Table:
 
     @property
     def unit_bytes(self) -> int:
-        return 4 // self.units.shape[3]
+        return 4 // int(self.units.shape[3])
 
     @cached_property
     def granules(self) -> npt.NDArray[np.int64]:
@@ -88,14 +88,18 @@ def _table(
     return Table(_address_across(descriptor, line[..., None], k) // _HALF)
 
 
-def _address(d: Descriptor, line: npt.NDArray[np.int64], byte: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _address(
+    d: Descriptor, line: npt.NDArray[np.int64], byte: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     at = d.start + line // 8 * d.stride
     if d.swizzle:
         return swizzled(at + line % 8 * d.swizzle + byte, d.swizzle)
     return at + line % 8 * GRANULE + byte // GRANULE * d.leading + byte % GRANULE
 
 
-def _address_across(d: Descriptor, line: npt.NDArray[np.int64], k: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _address_across(
+    d: Descriptor, line: npt.NDArray[np.int64], k: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     byte = _HALF * line
     if d.swizzle:
         at = d.start + byte // d.swizzle * d.leading + byte % d.swizzle
