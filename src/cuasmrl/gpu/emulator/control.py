@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from cuasmrl.binary.cubin import WORD_BYTES
-from cuasmrl.binary.sass import File, Kind, Operand
+from cuasmrl.binary.sass import File, Instruction, Kind, Operand
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.meetings import Meeting, split
@@ -37,13 +37,19 @@ def transfers(*opcodes: str) -> Callable[[Callable[[Form], Transfer]], Callable[
     return declare
 
 
-def is_transfer(opcode: str) -> bool:
-    return opcode in _TRANSFERS
+def is_transfer(instruction: Instruction) -> bool:
+    return _key(instruction) in _TRANSFERS
+
+
+def _key(instruction: Instruction) -> str:
+    """The opcode, with its first modifier where only this form of it is a transfer."""
+    form = ".".join(instruction.mnemonic.split(".")[:2])
+    return form if form in _TRANSFERS else instruction.opcode
 
 
 def transfer_of(form: Form) -> Transfer:
     """What this control instruction does; raises `UnsupportedError` with the reason."""
-    transfer = _TRANSFERS[form.opcode](form)
+    transfer = _TRANSFERS[_key(form.instruction)](form)
     form.refuse_leftovers()
     return transfer
 

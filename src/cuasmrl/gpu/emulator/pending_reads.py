@@ -59,14 +59,22 @@ class PendingReads:
             return
         first = first_pending(self._marks, self._done, self._per_block, address, active, threads, size)
         if first >= 0:
-            at = int(address[first])
-            mark = self._marks[first // threads * self._per_block + at // GRANULE]
-            raise LaneFault(
-                f"{size} bytes of shared memory are written at {at:#x}, which "
-                f"{self._describe(int(mark) & (1 << INSTRUCTION_BITS) - 1)} still reads, since nobody has "
-                "waited for it",
-                first,
-            )
+            raise self._fault(first // threads, int(address[first]), size, first)
+
+    def check_granules(self, block: int, granules: Numbers, position: int) -> None:
+        """The same for whole granules of one block; a thread at `position` writes them."""
+        pending = self._marks[block * self._per_block + granules] >> INSTRUCTION_BITS > self._done[block]
+        if pending.any():
+            raise self._fault(block, int(granules[pending.argmax()]) * GRANULE, GRANULE, position)
+
+    def _fault(self, block: int, address: int, size: int, position: int) -> LaneFault:
+        mark = int(self._marks[block * self._per_block + address // GRANULE])
+        reader = self._describe(mark & (1 << INSTRUCTION_BITS) - 1)
+        return LaneFault(
+            f"{size} bytes of shared memory are written at {address:#x}, which {reader} still reads, since "
+            "nobody has waited for it",
+            position,
+        )
 
 
 @njit(cache=True)

@@ -211,5 +211,4 @@ class WarpgroupProducts:
                 )
 
     def _describe(self, index: int) -> str:
-        instruction = self._machine.program.listing.instructions[index]
-        return f"{instruction.text} at {instruction.address:#06x}"
+        return self._machine.program.describe(index)

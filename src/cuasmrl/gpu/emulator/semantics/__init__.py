@@ -3,6 +3,7 @@
 from cuasmrl.gpu.emulator.semantics import (  # noqa: F401
     atomics,
     bits,
+    bulk,
     convert,
     copies,
     double,
@@ -12,6 +13,7 @@ from cuasmrl.gpu.emulator.semantics import (  # noqa: F401
     lanes,
     logic,
     matrices,
+    mbarrier,
     memory,
     mixed,
     moves,
