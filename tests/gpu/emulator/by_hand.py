@@ -48,6 +48,13 @@ def machine(
     return made
 
 
+def zeros(size: int, alignment: int) -> npt.NDArray[np.uint8]:
+    """Memory at a multiple of the alignment: what is not aligned for wide accesses is copied for a launch."""
+    room = np.zeros(size + alignment - 1, np.uint8)
+    skip = -room.ctypes.data % alignment
+    return room[skip : skip + size]
+
+
 def set_uniform(made: Machine, first: int, *words: int) -> None:
     """The same in all warps."""
     for k, word in enumerate(words):

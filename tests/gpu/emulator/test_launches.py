@@ -131,12 +131,6 @@ def test_unsupported_instructions(load: Load, source: str, kernel: str, what: st
         load("refused", source).emulator(kernel)
 
 
-@pytest.mark.parametrize("source", ["sm_90", "sm_120"])
-def test_bulk_copies(load: Load, source: str) -> None:
-    with pytest.raises(CuasmrlError, match=r"SYNCS.* at 0x.*UBLKCP.* at 0x\w{4} \(no semantics"):
-        load("refused", source).emulator("bulk")
-
-
 WARPGROUP = """
 extern "C" __global__ void warpgroup(float *out, unsigned long long a, unsigned long long b, int e) {
     float d[4] = {};

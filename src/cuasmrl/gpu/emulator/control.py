@@ -9,10 +9,11 @@ import numpy as np
 
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.binary.sass import File, Instruction, Kind, Operand
+from cuasmrl.gpu.emulator.barriers import any_lane
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.meetings import Meeting, split
-from cuasmrl.gpu.emulator.semantics.lanes import packed
+from cuasmrl.gpu.emulator.semantics.lanes import over_lanes, packed
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.values import TRUE, ZERO, Mask, constant
 from cuasmrl.gpu.emulator.warps import Warps
@@ -107,6 +108,8 @@ def branch(form: Form) -> Transfer:
     condition, target, following = condition_of(form), _target(form), form.instruction.index + 1
     if form.has("CONV") or form.has("DIV"):
         condition = _convergence(form, condition)
+    if form.has("ANY"):
+        condition = _in_any_lane(condition)
 
     def transfer(machine: Machine, w: Warps) -> None:
         taken = chosen(machine, w, condition, following)
@@ -114,6 +117,11 @@ def branch(form: Form) -> Transfer:
             machine.go(target, taken)
 
     return transfer
+
+
+def _in_any_lane(condition: ReadMask) -> ReadMask:
+    """All lanes of a warp go the same way: to the target if one of them wants to."""
+    return lambda w: any_lane(over_lanes(condition(w)) & w.active)
 
 
 def _convergence(form: Form, guard: ReadMask) -> ReadMask:
