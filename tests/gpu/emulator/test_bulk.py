@@ -318,8 +318,10 @@ def test_one_order_for_a_warp_whatever_its_lanes_do() -> None:
     tensor = numbers((64, 64), np.int32)
     map_ = map_of(tensor, Element.S32, (32, 8))
     arrays: dict[str, npt.NDArray[Any]] = {"tensor": tensor, "map": zeros(128, 64)}
-    made = machine("S2R R0, SR_TID.X", ONE, "VOTEU.ANY UP0, !P1", f"@UP0 {INIT}", EXPECT, "BAR.SYNC 0x0", LOAD,
-                   WAIT, warps=2, blocks=3, shared=0x4000, arrays=arrays, written=False)  # fmt: skip
+    made = machine(
+        "S2R R0, SR_TID.X", ONE, "VOTEU.ANY UP0, !P1", f"@UP0 {INIT}", EXPECT, "BAR.SYNC 0x0", LOAD, WAIT,
+        warps=2, blocks=3, shared=0x4000, arrays=arrays, written=False,
+    )  # fmt: skip
     placed = TensorMap(
         made.env.memory.address_of(tensor),
         *[getattr(map_, f) for f in ("element", "sizes", "strides", "box")],

@@ -29,7 +29,7 @@ _FLOATS = ("fp16", "bf16", "fp32", "f32", "fp64")
 # Types that take no place in the parameter area: compile-time constants, None, and integers equal to 1.
 _DROPPED = "constexpr"
 _DESCRIPTOR = "tensordesc"
-_MAP = "nvTmaDesc"
+_MAP = "tensor map"
 
 
 def marshal(
