@@ -131,27 +131,22 @@ def test_unsupported_instructions(load: Load, source: str, kernel: str, what: st
         load("refused", source).emulator(kernel)
 
 
-@pytest.mark.parametrize("source", ["sm_90", "sm_120"])
-def test_bulk_copies(load: Load, source: str) -> None:
-    with pytest.raises(CuasmrlError, match=r"SYNCS.* at 0x.*UBLKCP.* at 0x\w{4} \(no semantics"):
-        load("refused", source).emulator("bulk")
-
-
 WARPGROUP = """
-extern "C" __global__ void warpgroup(float *out, unsigned long long a, unsigned long long b) {
+extern "C" __global__ void warpgroup(float *out, unsigned long long a, unsigned long long b, int e) {
     float d[4] = {};
     asm volatile("wgmma.fence.sync.aligned;");
-    asm volatile("{wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b));
+    asm volatile("{wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16"
+                 " {%0,%1,%2,%3}, %4, %5, %6, 0, 1, 1, 1, 0, 0;}"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b), "r"(e));
     asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;");
     out[threadIdx.x] = d[0];
 }
 """
 
 
-def test_warpgroup_products(compile_cuda: CompileCuda) -> None:
+def test_products_of_sparse_matrices(compile_cuda: CompileCuda) -> None:
     cubin = Cubin.parse(compile_cuda(WARPGROUP, "sm_90a"))
-    with pytest.raises(CuasmrlError, match=r"cannot be emulated.*HGMMA.* at 0x\w{4} \(no semantics"):
+    with pytest.raises(CuasmrlError, match=r"cannot be emulated.*HGMMA\.SP\S+ .* at 0x\w{4} \(HGMMA.*model"):
         Emulator(cubin)
 
 

@@ -4,14 +4,17 @@ import pytest
 
 from cuasmrl import workloads
 from cuasmrl.binary.cubin import Cubin
-from cuasmrl.binary.sass import disassemble_kernel
-from cuasmrl.errors import CuasmrlError
-from cuasmrl.workloads import Workload
+from cuasmrl.binary.sass import Listing, disassemble_kernel
+from cuasmrl.workloads import Config, Workload
 from cuasmrl.workloads.emulation import Outcome, emulate
 
 FIRST_RING = (80, 86, 89)
 SECOND_RING = (75, 90, 120)
 WARPGROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
+
+
+def listing_of(workload: Workload, config: Config, arch: int) -> Listing:
+    return disassemble_kernel(Cubin.parse(workload.build(config, arch, workload.shapes[-1]).cubin))
 
 
 def assert_matches(outcome: Outcome) -> None:
@@ -51,10 +54,21 @@ def test_some_blocks_of_a_launch() -> None:
     assert outcome.outputs[0].elements == 2 * 64 * 64
 
 
-def test_warpgroup_products_are_refused_when_loaded() -> None:
-    workload = workloads.get("gemm_leaky_relu")
-    with pytest.raises(CuasmrlError, match=r"HGMMA\.64x64x16.* at 0x\w+"):
-        emulate(workload, workload.configs[0], 90, workload.shapes[0])
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("gemm_leaky_relu", "m128n256k64_w8_s3"),
+        ("flash_attention", "m64n64_w4_s3"),
+        ("gemm_int8", "m64n64k64_w4_s3"),
+        ("gemm_fp8", "m64n64k64_w4_s3"),
+    ],
+)
+def test_warpgroup_products(name: str, config: str) -> None:
+    workload = workloads.get(name)
+    chosen = workload.config(config)
+    opcodes = {i.opcode for i in listing_of(workload, chosen, 90).instructions}
+    assert not opcodes.isdisjoint(WARPGROUP_PRODUCTS)
+    assert_matches(emulate(workload, chosen, 90, workload.shapes[-1]))
 
 
 @pytest.mark.slow
@@ -72,19 +86,7 @@ def test_every_config_and_shape(workload: Workload, arch: int) -> None:
 @pytest.mark.parametrize("arch", SECOND_RING)
 @pytest.mark.parametrize("workload", workloads.all(), ids=lambda w: w.name)
 def test_the_second_ring(workload: Workload, arch: int) -> None:
-    """All but the kernels with warpgroup products, which are refused by name."""
-    executed = refused = 0
     for config in workload.configs:
-        if workload.supports(config, arch) is not None:
-            continue
-        for sizes in workload.shapes:
-            cubin = Cubin.parse(workload.build(config, arch, sizes).cubin)
-            opcodes = {i.opcode for i in disassemble_kernel(cubin).instructions}
-            if opcodes.isdisjoint(WARPGROUP_PRODUCTS):
+        if workload.supports(config, arch) is None:
+            for sizes in workload.shapes:
                 assert_matches(emulate(workload, config, arch, sizes))
-                executed += 1
-            else:
-                with pytest.raises(CuasmrlError, match="GMMA"):
-                    emulate(workload, config, arch, sizes)
-                refused += 1
-    print(f"\n{workload.name} sm_{arch}: {executed} executed, {refused} with warpgroup products refused")

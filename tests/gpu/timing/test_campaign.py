@@ -19,7 +19,8 @@ from cuasmrl.binary.sass import distances
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import CHIPS, Chip, chip_of_arch
 from cuasmrl.gpu.emulator import Emulator, Trace
-from cuasmrl.gpu.timing import Finding, Model, Reason, Result, hazards_of, sanitize
+from cuasmrl.gpu.timing import Finding, Model, Reason, Result, hazards_of, load_parameters, sanitize
+from cuasmrl.gpu.timing.code import Code
 from cuasmrl.gpu.timing.comparison import Pair, compare
 from cuasmrl.gpu.timing.records import Note
 from cuasmrl.schedule import Board, Schedule
@@ -49,13 +50,14 @@ def traced(workload: Workload, config: Config, chip: Chip) -> tuple[Schedule, Tr
     built = workload.build(config, chip.arch)
     cubin = Cubin.parse(built.cubin, f"{workload.name} {config.name}")
     emulator = Emulator(cubin, built.kernel, chip)
+    Code(emulator.listing, load_parameters(chip.key))  # refuses what the model cannot time
     launch = workload.launch(built, workload.inputs())
     blocks = list(range(0, launch.blocks, chip.sm_count))[:2]
     return Schedule.original(emulator.listing), emulator.trace(launch, blocks=blocks)
 
 
 def refusal(error: CuasmrlError) -> str:
-    """In short where a warpgroup product is the reason, which the emulator does not have."""
+    """In short where a warpgroup product is the reason, which the model does not have."""
     products = sorted(set(re.findall(r"\b[A-Z]GMMA", str(error))))
     return f"refused for {', '.join(products)}" if products else f"refused: {error}"
 

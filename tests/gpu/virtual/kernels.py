@@ -180,3 +180,32 @@ def everybody(arrived, out, n):
     while tl.atomic_add(arrived, 0) < n:
         pass
     tl.store(out + tl.program_id(0), tl.load(arrived))
+
+
+@triton.jit
+def multiply_described(a, b, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Descriptors of the host."""
+    row, column = tl.program_id(0) * M, tl.program_id(1) * N
+    sums = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        sums = tl.dot(a.load([row, start]), b.load([column, start]).T, sums)
+    c.store([row, column], sums.to(tl.float16))
+
+
+@triton.jit
+def multiply_persistent(
+    a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, SPECIALISED: tl.constexpr
+):
+    """Descriptors that the kernel makes itself; one warp may copy while others multiply."""
+    left = tl.make_tensor_descriptor(a, shape=[m, k], strides=[k, 1], block_shape=[M, K])
+    right = tl.make_tensor_descriptor(b, shape=[n, k], strides=[k, 1], block_shape=[N, K])
+    result = tl.make_tensor_descriptor(c, shape=[m, n], strides=[n, 1], block_shape=[M, N])
+    across = tl.cdiv(n, N)
+    for tile in tl.range(
+        tl.program_id(0), tl.cdiv(m, M) * across, tl.num_programs(0), warp_specialize=SPECIALISED
+    ):
+        row, column = tile // across * M, tile % across * N
+        sums = tl.zeros((M, N), tl.float32)
+        for start in range(0, k, K):
+            sums = tl.dot(left.load([row, start]), right.load([column, start]).T, sums)
+        result.store([row, column], sums.to(tl.float16))

@@ -15,6 +15,7 @@ from triton.backends.nvidia.driver import CudaDriver
 import cuasmrl.gpu.virtual
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import CHIPS, chip
+from cuasmrl.gpu.emulator.tensor_maps import Element, TensorMap, decode_tensor_map
 from cuasmrl.gpu.virtual import wrap
 from cuasmrl.gpu.virtual.device import Utils, loaded
 from cuasmrl.gpu.virtual.driver import VirtualDriver
@@ -65,8 +66,12 @@ def test_the_driver_answers_like_one(a100: Recorder) -> None:
     assert not driver.utils.is_stream_capturing(0)
     with pytest.raises(CuasmrlError, match="no clusters"):
         driver.utils.cuOccupancyMaxActiveClusters(None, 0, 2)
-    with pytest.raises(CuasmrlError, match="no TMA"):
-        driver.utils.fill_tma_descriptor_tiled()
+    with pytest.raises(CuasmrlError, match="no im2col"):
+        driver.utils.fill_tma_descriptor_im2col()
+    # As Triton calls it: address, swizzle, bytes and type of elements, box, shape, strides, padding.
+    made = driver.utils.fill_tma_descriptor_tiled(0x1000, 3, 2, 9, [8, 64], [100, 200], [256, 1], 1)
+    wanted = TensorMap(0x1000, Element.BF16, (200, 100), (512,), (64, 8), 128, fills_nan=True)
+    assert decode_tensor_map(made.tobytes()) == wanted
 
 
 def test_every_function_of_cuda_utils_that_triton_calls_is_there() -> None:

@@ -121,14 +121,6 @@ def test_descriptors_without_tma_are_taken_apart(a100: Recorder) -> None:
     assert numbers[:4] == numbers[-4:] == [16, 32, 32, 1]
 
 
-def test_descriptors_with_tma_are_refused(recorder: Recorder) -> None:
-    descriptor = TensorDescriptor.from_tensor(torch.ones(16, 32), [4, 16])
-    with cuasmrl.gpu.virtual.active("h100"):
-        for _ in range(2):
-            with pytest.raises(CuasmrlError, match="described takes TMA descriptors"):
-                kernels.described[(1,)](descriptor, torch.zeros(64), BLOCK=64)
-
-
 def test_clusters_are_refused(recorder: Recorder) -> None:
     x = torch.zeros(256)
     with (

@@ -7,7 +7,7 @@ import numpy as np
 from cuasmrl.binary.cubin import Kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.emulator.faults import UnsupportedError
-from cuasmrl.gpu.emulator.module import LOCAL_WINDOW
+from cuasmrl.gpu.emulator.module import LOCAL_WINDOW, PARAMETER_WINDOW
 from cuasmrl.gpu.emulator.values import Value, constant
 from cuasmrl.gpu.launches.launch import Launch
 
@@ -27,18 +27,20 @@ class Layout:
     """Eight bytes: the generic address at which local memory begins."""
     descriptor: int
     """Eight bytes that every global access carries along; they do not change the address."""
+    parameters: int | None
+    """Eight bytes: the generic address of the parameters; None where no code has been seen to ask for it."""
 
     def known(self) -> set[int]:
         words = {base + 4 * i for base in (self.block, self.grid) for i in range(3)}
-        wide = (self.window, self.descriptor)
+        wide = (self.window, self.descriptor, *([] if self.parameters is None else [self.parameters]))
         return words | {self.stack} | {base + 4 * i for base in wide for i in range(2)}
 
 
 # By the start of the parameter area, which each ABI has in another place.
 _LAYOUTS = {
-    0x160: Layout(block=0x0, grid=0xC, stack=0x28, window=0x20, descriptor=0x118),
-    0x210: Layout(block=0x0, grid=0xC, stack=0x28, window=0x20, descriptor=0x208),
-    0x380: Layout(block=0x360, grid=0x370, stack=0x37C, window=0x2F8, descriptor=0x358),
+    0x160: Layout(block=0x0, grid=0xC, stack=0x28, window=0x20, descriptor=0x118, parameters=None),
+    0x210: Layout(block=0x0, grid=0xC, stack=0x28, window=0x20, descriptor=0x208, parameters=0x198),
+    0x380: Layout(block=0x360, grid=0x370, stack=0x37C, window=0x2F8, descriptor=0x358, parameters=0x348),
 }
 
 
@@ -90,5 +92,8 @@ def launch_bank(kernel: Kernel, launch: Launch, stack_top: int, parameters: byte
     put(layout.grid, *launch.grid)
     put(layout.stack, stack_top)
     put(layout.window, LOCAL_WINDOW & 0xFFFF_FFFF, LOCAL_WINDOW >> 32)
+    if layout.parameters is not None:
+        address = PARAMETER_WINDOW + kernel.parameter_base
+        put(layout.parameters, address & 0xFFFF_FFFF, address >> 32)
     bank[kernel.parameter_base : kernel.parameter_base + len(parameters)] = parameters
     return bytes(bank)

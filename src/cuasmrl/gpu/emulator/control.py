@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from cuasmrl.binary.cubin import WORD_BYTES
-from cuasmrl.binary.sass import File, Kind, Operand
+from cuasmrl.binary.sass import File, Instruction, Kind, Operand
+from cuasmrl.gpu.emulator.barriers import any_lane
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.meetings import Meeting, split
-from cuasmrl.gpu.emulator.semantics.lanes import packed
+from cuasmrl.gpu.emulator.semantics.lanes import over_lanes, packed
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.values import TRUE, ZERO, Mask, constant
 from cuasmrl.gpu.emulator.warps import Warps
@@ -37,13 +38,19 @@ def transfers(*opcodes: str) -> Callable[[Callable[[Form], Transfer]], Callable[
     return declare
 
 
-def is_transfer(opcode: str) -> bool:
-    return opcode in _TRANSFERS
+def is_transfer(instruction: Instruction) -> bool:
+    return _key(instruction) in _TRANSFERS
+
+
+def _key(instruction: Instruction) -> str:
+    """The opcode, with its first modifier where only this form of it is a transfer."""
+    form = ".".join(instruction.mnemonic.split(".")[:2])
+    return form if form in _TRANSFERS else instruction.opcode
 
 
 def transfer_of(form: Form) -> Transfer:
     """What this control instruction does; raises `UnsupportedError` with the reason."""
-    transfer = _TRANSFERS[form.opcode](form)
+    transfer = _TRANSFERS[_key(form.instruction)](form)
     form.refuse_leftovers()
     return transfer
 
@@ -101,6 +108,8 @@ def branch(form: Form) -> Transfer:
     condition, target, following = condition_of(form), _target(form), form.instruction.index + 1
     if form.has("CONV") or form.has("DIV"):
         condition = _convergence(form, condition)
+    if form.has("ANY"):
+        condition = _in_any_lane(condition)
 
     def transfer(machine: Machine, w: Warps) -> None:
         taken = chosen(machine, w, condition, following)
@@ -108,6 +117,11 @@ def branch(form: Form) -> Transfer:
             machine.go(target, taken)
 
     return transfer
+
+
+def _in_any_lane(condition: ReadMask) -> ReadMask:
+    """All lanes of a warp go the same way: to the target if one of them wants to."""
+    return lambda w: any_lane(over_lanes(condition(w)) & w.active)
 
 
 def _convergence(form: Form, guard: ReadMask) -> ReadMask:

@@ -147,6 +147,7 @@ class Emulator:
         local = self._local_bytes
         banks = dict(self.module.banks)
         banks[0] = launch_bank(self.kernel, launch, local, self._parameters(launch, memory))
+        memory.show_parameters(np.frombuffer(banks[0], np.uint8))
         shared = self.kernel.shared_bytes + launch.shared_bytes
         return Environment(
             launch, memory, Constants(banks), self.module, shared, local, budget, self.chip.sm_count

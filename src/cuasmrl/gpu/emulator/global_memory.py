@@ -5,7 +5,7 @@ address is looked up among the buffers that the caller says are alive, and mappe
 """
 
 import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.lib.array_utils import byte_bounds
 from cuasmrl.gpu.emulator import access
 from cuasmrl.gpu.emulator.access import Addresses, Flat, Window
 from cuasmrl.gpu.emulator.faults import LaneFault
-from cuasmrl.gpu.emulator.module import Data
+from cuasmrl.gpu.emulator.module import PARAMETER_WINDOW, Data
 from cuasmrl.gpu.emulator.regions import Bytes, Region, alignment_of, regions_of
 from cuasmrl.gpu.emulator.spaces import Slab, misaligned_fault, unit_of
 from cuasmrl.gpu.emulator.values import LANES, Array, Mask, Value
@@ -109,6 +109,7 @@ class GlobalMemory:
         data: Sequence[Data] = (),
         find: FindBuffer = nothing_else,
     ) -> None:
+        """`data` is that of the module; `find` knows buffers by addresses that a kernel finds in memory."""
         self.regions = _place(arrays)
         self.regions += [
             Region(d.address, d.address, d.address + d.bytes.size, d.bytes, True, d.label, d.bytes)
@@ -117,6 +118,14 @@ class GlobalMemory:
         self._find = find
         self._kept: list[Bytes] = []
         """What was found must not go away meanwhile."""
+        self._sort()
+
+    def show_parameters(self, bank: Bytes) -> None:
+        """Make constant bank 0 readable at its address: maps of tensors are passed in it."""
+        end = PARAMETER_WINDOW + bank.size
+        self.regions.append(
+            Region(PARAMETER_WINDOW, PARAMETER_WINDOW, end, bank, False, "the parameters", bank)
+        )
         self._sort()
 
     def _sort(self) -> None:
@@ -185,6 +194,34 @@ class GlobalMemory:
             active = active & ~those
             first = int(active.argmax())
         return found
+
+    def read(self, address: int, size: int, position: int) -> Bytes:
+        """Some bytes, which may belong to several regions; a thread at `position` asks for them."""
+        found = np.empty(size, np.uint8)
+        for region, at, done in self._stretches(address, size, "read", position):
+            found[done] = region.data[at]
+        return found
+
+    def write(self, address: int, data: Bytes, position: int) -> None:
+        for region, at, done in self._stretches(address, data.size, "written", position):
+            if not region.writable:
+                raise LaneFault(f"{region.label} is read-only but written at {address:#x}", position)
+            region.data[at] = data[done]
+
+    def _stretches(
+        self, address: int, size: int, verb: str, position: int
+    ) -> Iterator[tuple[Region, slice, slice]]:
+        """The regions that hold these bytes: where in the region, and which of the bytes."""
+        done = 0
+        while done < size:
+            at = address + done
+            region = self.region_at(at)
+            if region is None or not region.start <= at < region.limit:
+                raise _unmapped(at, size - done, verb, region or self._nearest(at), position)
+            count = min(size - done, region.limit - at)
+            first = at - region.base
+            yield region, slice(first, first + count), slice(done, done + count)
+            done += count
 
     def _nearest(self, address: int) -> Region | None:
         return min(

@@ -14,11 +14,13 @@ import numpy as np
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.gpu.emulator.access import Addresses, Flat
 from cuasmrl.gpu.emulator.barriers import Barriers, any_lane
+from cuasmrl.gpu.emulator.bulk_stores import BulkStores
 from cuasmrl.gpu.emulator.constants import Constants
 from cuasmrl.gpu.emulator.externals import flush
 from cuasmrl.gpu.emulator.faults import AssertionFault, DeviceAssert, Fault, LaneFault
 from cuasmrl.gpu.emulator.global_memory import GlobalMemory, GlobalSpace
 from cuasmrl.gpu.emulator.local_memory import GenericSpace, LocalMemory
+from cuasmrl.gpu.emulator.mbarriers import Mbarriers
 from cuasmrl.gpu.emulator.meetings import Collectives, Meeting
 from cuasmrl.gpu.emulator.module import CODE, Module
 from cuasmrl.gpu.emulator.program import Program, Segment
@@ -28,6 +30,7 @@ from cuasmrl.gpu.emulator.spaces import Slab
 from cuasmrl.gpu.emulator.special import SpecialRegisters
 from cuasmrl.gpu.emulator.undefined import Undefined
 from cuasmrl.gpu.emulator.values import FALSE, LANES, TRUE, Mask, Value
+from cuasmrl.gpu.emulator.warpgroups import WarpgroupProducts
 from cuasmrl.gpu.emulator.warps import Registers, Warps
 from cuasmrl.gpu.launches.launch import Launch
 
@@ -85,6 +88,7 @@ class Machine:
         self.special = SpecialRegisters(env.launch, blocks, warps, env.sms)
         self.recorder = recorder
         self.undefined = Undefined(self)
+        self.products = WarpgroupProducts(self) if program.has_products else None
         self.printed: list[tuple[int, str]] = []
         """Warp of the slab, and what one of its threads has printed."""
         self.living: Mask = TRUE
@@ -100,6 +104,8 @@ class Machine:
         self._ready: dict[int, Mask] = {0: self.living}
         self._parked: dict[int, Meeting] = {}
         self.collectives = Collectives()
+        self.mbarriers = Mbarriers(self)
+        self.bulk_stores = BulkStores(self.shape, self.shared, program.describe)
         self._turn = 0
         self._patience = _PATIENCE
 
@@ -198,8 +204,17 @@ class Machine:
             flush(self.printed)
         if rooms := self._rooms():
             raise self._deadlock(rooms)
+        self._finish()
         if self.recorder is not None:
             self.recorder.end()
+
+    def _finish(self) -> None:
+        """Everybody is done: see what they have left behind."""
+        try:
+            if self.products is not None:
+                self.products.finish()
+        except LaneFault as fault:
+            raise Fault(fault.reason, self._name, None, *self.who(fault.position)) from None
 
     def _next(self) -> int:
         self._turn += 1
@@ -259,7 +274,11 @@ class Machine:
 
     @property
     def _waiting(self) -> bool:
-        return bool(self._parked) or self.barriers.waiting_anywhere or bool(self.collectives.threads.any())
+        return (
+            bool(self._parked or self.mbarriers)
+            or self.barriers.waiting_anywhere
+            or bool(self.collectives.threads.any())
+        )
 
     def _count(self, segment: Segment, active: Mask) -> None:
         self.instructions += len(segment)
@@ -299,7 +318,8 @@ class Machine:
 
     def _rooms(self) -> list[tuple[str, Mask]]:
         """Where threads wait, and which."""
-        rooms = [(f"barrier {name}", threads) for name, threads in self.barriers.waiting().items()]
+        rooms = list(self.mbarriers.rooms())
+        rooms += [(f"barrier {name}", threads) for name, threads in self.barriers.waiting().items()]
         # Those who wait without end first: others may only wait for them.
         parked = sorted(self._parked.items(), key=lambda item: item[1].forget is not None)
         rooms += [(f"the convergence before {WORD_BYTES * i:#x}", m.threads) for i, m in parked]

@@ -24,6 +24,8 @@ LOCAL_WINDOW = 1 << 56
 CODE = 2 << 56
 """Address of the first instruction of the kernel."""
 _EXTERNALS = 3 << 56
+PARAMETER_WINDOW = 0x5_0000_0000
+"""Generic addresses of constant bank 0, where the parameters of a launch are, begin here."""
 _DATA = 0x6_0000_0000
 """Addresses of `__device__` data, below those of buffers."""
 _ALIGNMENT = 512

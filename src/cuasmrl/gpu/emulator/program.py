@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from cuasmrl.binary.sass import Instruction, Kind, Listing
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.emulator import calls  # noqa: F401  (declares calls, returns and indirect jumps)
+from cuasmrl.gpu.emulator import calls, phases  # noqa: F401  (declare transfers of their own)
 from cuasmrl.gpu.emulator.constants import check_offset
 from cuasmrl.gpu.emulator.control import Transfer, fall_through, is_transfer, transfer_of
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.semantics import step_of
+from cuasmrl.gpu.emulator.semantics.bulk import finish_stores
 from cuasmrl.gpu.emulator.semantics.copies import land
+from cuasmrl.gpu.emulator.warpgroups import PRODUCTS, products_of, read_by, written_by
 from cuasmrl.gpu.emulator.warps import Warps
 from cuasmrl.schedule import control_flow
 
@@ -50,6 +53,12 @@ class Program:
     """By the index of their first instruction."""
     polling: frozenset[int]
     """Segments that look whether somebody else has changed memory: those of a spin lock."""
+    has_products: bool
+    """Are there products of warpgroups?"""
+
+    def describe(self, index: int) -> str:
+        """An instruction in words."""
+        return str(self.listing.instructions[index])
 
 
 def load_program(listing: Listing) -> Program:
@@ -67,14 +76,22 @@ def load_program(listing: Listing) -> Program:
     polling = {
         start for start, s in segments.items() if any(map(_polls, listing.instructions[start : s.end]))
     }
-    return Program(listing, segments, frozenset(polling))
+    return Program(listing, segments, frozenset(polling), builder.has_products)
 
 
 def _polls(instruction: Instruction) -> bool:
     modifiers = instruction.modifiers
     if instruction.opcode in ("ATOM", "ATOMG", "ATOMS"):
         return "CAS" in modifiers or "CAST" in modifiers
+    if instruction.opcode == "SYNCS":
+        return "PHASECHK" in modifiers and "TRYWAIT" not in modifiers
     return instruction.opcode in ("LD", "LDG") and "STRONG" in modifiers
+
+
+def _scoreboards(instruction: Instruction) -> tuple[int, ...]:
+    """Those that a DEPBAR without a count names: `{5,4,3}`."""
+    sets = [operand.text for operand in instruction.operands if operand.kind is Kind.BARRIER_SET]
+    return tuple(int(digit) for text in sets for digit in text if digit.isdigit())
 
 
 class _Builder:
@@ -88,13 +105,22 @@ class _Builder:
             for i in self.instructions
             if i.opcode == "LDGDEPBAR" and i.control.write_barrier is not None
         }
+        self.store_scoreboards = {
+            i.control.read_barrier
+            for i in self.instructions
+            if i.opcode == "UTMACMDFLUSH" and i.control.read_barrier is not None
+        }
+
+        products = [i for i in self.instructions if i.opcode in PRODUCTS]
+        self.has_products = any(i.opcode == "WARPGROUP" for i in self.instructions) or bool(products)
+        self.product_registers = frozenset[int]().union(*(read_by(i) | written_by(i) for i in products))
 
     def segments(self) -> dict[int, Segment]:
         blocks = [block.start for block in control_flow(self.listing)]
         starts = sorted(
             {
                 *blocks,
-                *(i.index + 1 for i in self.instructions[:-1] if is_transfer(i.opcode)),
+                *(i.index + 1 for i in self.instructions[:-1] if is_transfer(i)),
             }
         )
         ends = [*starts[1:], len(self.instructions)]
@@ -103,15 +129,13 @@ class _Builder:
     def _segment(self, start: int, end: int, blocks: list[int]) -> Segment:
         *inner, last = self.instructions[start:end]
         transfer = fall_through(end)
-        if is_transfer(last.opcode) and not last.never_executes:
+        if is_transfer(last) and not last.never_executes:
             transfer = self._transfer(last, end)
-        elif not is_transfer(last.opcode):
+        elif not is_transfer(last):
             inner.append(last)
         steps = [(i.index, step) for i in inner if (step := self._step(i)) is not None]
         block = bisect_right(blocks, start) - 1
-        return Segment(
-            start, end, tuple(steps), transfer, is_transfer(last.opcode), block, blocks[block] == start
-        )
+        return Segment(start, end, tuple(steps), transfer, is_transfer(last), block, blocks[block] == start)
 
     def _transfer(self, instruction: Instruction, end: int) -> Transfer:
         try:
@@ -119,21 +143,23 @@ class _Builder:
         except UnsupportedError as error:
             self.refused.append((instruction, str(error)))
             return fall_through(end)
-        waits = self._waits_for_copies(instruction)
-        return transfer if waits is None else after(waits, transfer)
+        for first in (self._watches(instruction), self._waits_for_copies(instruction)):
+            transfer = transfer if first is None else after(first, transfer)
+        return transfer
 
     def _step(self, instruction: Instruction) -> Step | None:
         waits = self._waits_for_copies(instruction)
         if instruction.never_executes or instruction.opcode in ("NOP", "YIELD"):
             return waits
-        depbar = instruction.depbar
-        if depbar is not None and depbar[0] not in self.copy_scoreboards:
-            return waits
+        if instruction.opcode == "DEPBAR":
+            return self._waits_for_groups(instruction, waits)
         try:
             for operand in instruction.operands:
                 if operand.kind is Kind.CONSTANT and operand.bank is not None and operand.register is None:
                     check_offset(self.listing.kernel, operand.bank, operand.offset)
             step = step_of(Form(instruction, self.labels))
+            watches = self._watches(instruction)
+            step = step if watches is None else in_order(watches, step)
             if instruction.guard is not None and instruction.is_conditional:
                 step = guarded(mask_reader(instruction.guard), step)
         except UnsupportedError as error:
@@ -141,11 +167,42 @@ class _Builder:
             return None
         return step if waits is None else in_order(waits, step)
 
+    def _watches(self, instruction: Instruction) -> Step | None:
+        """Whoever touches a register that products work on may find one in flight."""
+        if self.product_registers.isdisjoint((*read_by(instruction), *written_by(instruction))):
+            return None
+        if instruction.opcode in PRODUCTS:
+            return None
+        reads, writes = (
+            registers & self.product_registers
+            for registers in (read_by(instruction), written_by(instruction))
+        )
+        return lambda w: products_of(w).watch(instruction, reads, writes, w)
+
     def _waits_for_copies(self, instruction: Instruction) -> Step | None:
-        """An instruction that waits for the scoreboard of copies waits for all of them."""
-        if any(instruction.control.wait_mask >> board & 1 for board in self.copy_scoreboards):
-            return lambda w: land(w, 0)
-        return None
+        """An instruction that waits for the scoreboard of copies or bulk stores waits for all of them."""
+        boards = tuple(board for board in range(6) if instruction.control.wait_mask >> board & 1)
+        return self._waits_for_boards(boards, 0)
+
+    def _waits_for_groups(self, instruction: Instruction, waits: Step | None) -> Step | None:
+        """DEPBAR: at most so many groups on one scoreboard, none on others."""
+        board, count, also = instruction.depbar or (None, 0, _scoreboards(instruction))
+        steps = [waits, self._waits_for_boards(also, 0)]
+        if board is not None:
+            steps.append(self._waits_for_boards((board,), count))
+        found = [step for step in steps if step is not None]
+        return reduce(in_order, found) if found else None
+
+    def _waits_for_boards(self, boards: tuple[int, ...], in_flight: int) -> Step | None:
+        """Other results than groups are there at once."""
+        copies, stores = (
+            not known.isdisjoint(boards) for known in (self.copy_scoreboards, self.store_scoreboards)
+        )
+        if copies and stores:
+            return in_order(lambda w: land(w, in_flight), lambda w: finish_stores(w, in_flight))
+        if copies:
+            return lambda w: land(w, in_flight)
+        return (lambda w: finish_stores(w, in_flight)) if stores else None
 
 
 def guarded(condition: ReadMask, step: Step) -> Step:

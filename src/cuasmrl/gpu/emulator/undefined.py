@@ -26,6 +26,8 @@ from cuasmrl.gpu.emulator.warps import Warps
 if TYPE_CHECKING:
     from cuasmrl.gpu.emulator.machine import Machine
 
+_TOGETHER = (Pipe.TENSOR, Pipe.ASYNC)
+"""Matrix products: what one lane holds goes into the results of others."""
 _SELECTS = ("SEL", "FSEL", "USEL", "UFSEL")
 
 
@@ -134,7 +136,7 @@ class Undefined:
             return dict.fromkeys(written, self._selected(instruction, w))
         if instruction.opcode == "SHFL":
             return dict.fromkeys(written, self._shuffled(instruction, w))
-        if declaration is None or declaration.warp_wide or declaration.pipe is Pipe.TENSOR:
+        if declaration is None or declaration.warp_wide or declaration.pipe in _TOGETHER:
             among = self._union(sources) & active
             return dict.fromkeys(written, np.broadcast_to(among.any(axis=2, keepdims=True), active.shape))
         return {register: _per_warp(register, self._union(sources), active) for register in written}

@@ -12,6 +12,7 @@ import numpy as np
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.launches.launch import Argument
 from cuasmrl.gpu.virtual.memory import bytes_of, living_buffer
+from cuasmrl.gpu.virtual.tensor_maps import encode_descriptor
 
 _INTEGERS: dict[str, type[np.integer[Any]]] = {
     "i8": np.int8,
@@ -28,36 +29,52 @@ _FLOATS = ("fp16", "bf16", "fp32", "f32", "fp64")
 # Types that take no place in the parameter area: compile-time constants, None, and integers equal to 1.
 _DROPPED = "constexpr"
 _DESCRIPTOR = "tensordesc"
+_MAP = "tensor map"
 
 
-def marshal(signature: Mapping[Any, Any], values: Sequence[Any], kernel: str) -> tuple[Argument, ...]:
-    """The kernel's parameters, in order, from Triton's signature and the values it was called with."""
+def marshal(
+    signature: Mapping[Any, Any], values: Sequence[Any], kernel: str, maps: Sequence[Any] = ()
+) -> tuple[Argument, ...]:
+    """The kernel's parameters, in order, from Triton's signature and the values it was called with.
+
+    `maps` tell, for each descriptor in turn, which map the compiler wants; without any there is no TMA.
+    """
     # A list first: looking for living buffers goes over all objects, also over a tuple that is being filled.
     arguments = [
         by_type(type_, value, f"Argument {name} of {kernel}")
-        for name, type_, value in parameters_of(signature, values, kernel)
+        for name, type_, value in parameters_of(signature, values, kernel, maps)
     ]
     return tuple(arguments)
 
 
 def parameters_of(
-    signature: Mapping[Any, Any], values: Sequence[Any], kernel: str
+    signature: Mapping[Any, Any], values: Sequence[Any], kernel: str, maps: Sequence[Any] = ()
 ) -> Iterator[tuple[str, str, Any]]:
     """Name, Triton's type and value of each parameter; constants have none, tuples have several."""
     if len(signature) != len(values):
         raise CuasmrlError(f"{kernel} takes {len(signature)} arguments, {len(values)} were given.")
+    left = iter(maps)
     for label, declared, given in zip(signature, signature.values(), values, strict=True):
-        yield from _flat(str(label), declared, given)
+        yield from _flat(str(label), declared, given, left)
 
 
-def _flat(name: str, type_: Any, value: Any) -> Iterator[tuple[str, str, Any]]:
+def _flat(name: str, type_: Any, value: Any, maps: Iterator[Any]) -> Iterator[tuple[str, str, Any]]:
     if isinstance(type_, tuple):
         for place, (inner, item) in enumerate(zip(type_, value, strict=True)):
-            yield from _flat(f"{name}[{place}]", inner, item)
+            yield from _flat(f"{name}[{place}]", inner, item, maps)
     elif type_.startswith(_DESCRIPTOR):
-        yield from _descriptor(name, type_, value)
+        wanted = next(maps, None)
+        yield from _descriptor(name, type_, value) if wanted is None else _mapped(name, value, wanted)
     elif type_ != _DROPPED:
         yield name, type_, value
+
+
+def _mapped(name: str, value: Any, wanted: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """A tensor descriptor on a chip with TMA: the map of its tensor, then its shape."""
+    yield name, _MAP, (value, wanted)
+    for type_, sizes in (("i32", value.shape), ("i64", value.strides)):
+        for size in sizes:
+            yield name, type_, size
 
 
 def _descriptor(name: str, type_: str, value: Any) -> Iterator[tuple[str, str, Any]]:
@@ -78,6 +95,9 @@ def by_type(type_: str, value: Any, what: str) -> Argument:
     """A value as a parameter of one of Triton's types."""
     if type_.startswith("*"):
         return _pointer(value, what)
+    if type_ == _MAP:
+        descriptor, wanted = value
+        return encode_descriptor(descriptor, wanted, what)
     if type_ in _BOOLEANS:
         return np.uint8(bool(value))
     try:

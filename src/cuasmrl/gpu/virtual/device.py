@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
+import numpy as np
+
 from cuasmrl.binary.cubin import Cubin, Kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import WARP_THREADS, Chip
 from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.virtual.tensor_maps import encode_tiled
 
 
 class Result(Protocol):
@@ -150,12 +153,14 @@ class Utils:
     def cuOccupancyMaxActiveClusters(self, *arguments: Any) -> NoReturn:  # noqa: N802, the driver's name
         raise CuasmrlError("The virtual GPU runs no clusters of blocks.")
 
-    def fill_tma_descriptor(self, *arguments: Any) -> NoReturn:
-        raise CuasmrlError("The virtual GPU has no TMA; load through pointers, or on sm_80 to sm_89.")
+    def fill_tma_descriptor(self, *arguments: Any) -> np.void:
+        return encode_tiled(*arguments)
 
     # Triton 3.8 gave the function above a second form.
     fill_tma_descriptor_tiled = fill_tma_descriptor
-    fill_tma_descriptor_im2col = fill_tma_descriptor
+
+    def fill_tma_descriptor_im2col(self, *arguments: Any) -> NoReturn:
+        raise CuasmrlError("The virtual GPU has no im2col descriptors; load through tiled ones.")
 
 
 def _most_threads(chip: Chip, kernel: Kernel) -> int:

@@ -95,8 +95,7 @@ class Launcher:
         if metadata.num_ctas != 1:
             self._refuse(f"is compiled for clusters of {metadata.num_ctas} blocks", "set num_ctas=1")
         self.cooperative: bool = metadata.launch_cooperative_grid
-        if getattr(metadata, "tensordesc_meta", None):
-            self._refuse("takes TMA descriptors", "pass pointers, or use a chip of sm_80 to sm_89")
+        self.maps: tuple[Any, ...] = tuple(getattr(metadata, "tensordesc_meta", None) or ())
 
     def __call__(
         self,
@@ -125,7 +124,7 @@ class Launcher:
             exit_hook(launch_metadata)
 
     def _launch(self, grid: tuple[int, int, int], function: Function, values: tuple[Any, ...]) -> Launch:
-        arguments = marshal(self.signature, values, self.name)
+        arguments = marshal(self.signature, values, self.name, self.maps)
         parameters = function.kernel.parameters
         # How many of the scratch pointers a kernel takes depends on Triton's version; the cubin knows.
         extra = len(parameters) - len(arguments)

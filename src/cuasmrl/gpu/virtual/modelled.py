@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.emulator import Emulator, Run
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import L2, Model, load_parameters, trace_share, traced_blocks
+from cuasmrl.gpu.timing.code import Code
 from cuasmrl.gpu.timing.model import occupancy
 from cuasmrl.gpu.timing.share import with_whole_footprint
 from cuasmrl.gpu.timing.uncertainty import measure
@@ -58,7 +60,7 @@ class ModelledKernel:
 
     def _modelled(self, launch: Launch) -> float:
         emulator = self._emulator
-        if not _has_model(emulator.chip):
+        if not self._can_be_timed:
             with self._as_before(launch):
                 return _fewest_cycles(launch, emulator)
         try:
@@ -72,6 +74,10 @@ class ModelledKernel:
         schedule = Schedule.original(emulator.listing)
         # As Triton's benchmark functions measure: they clean the cache before each run.
         return measure(Model(schedule, trace, emulator.chip, l2=L2.COLD), schedule, SEEDS).value
+
+    @cached_property
+    def _can_be_timed(self) -> bool:
+        return _has_model(self._emulator)
 
     def _find(self, address: int) -> Bytes | None:
         buffer = living_buffer(address)
@@ -95,16 +101,17 @@ class ModelledKernel:
                 np.copyto(buffer, before)
 
 
-def _has_model(chip: Chip) -> bool:
+def _has_model(emulator: Emulator) -> bool:
+    """Is there timing data for the chip, and does the model know all instructions of the kernel?"""
     try:
-        load_parameters(chip.key)
+        Code(emulator.listing, load_parameters(emulator.chip.key))
     except CuasmrlError:
         return False
     return True
 
 
 def _fewest_cycles(launch: Launch, emulator: Emulator) -> float:
-    """Where there is no timing data: each sub-core issues at most one instruction a cycle."""
+    """Where the model has no answer: each sub-core issues at most one instruction a cycle."""
     blocks = traced_blocks(launch, emulator)
     share = -(-launch.blocks // emulator.chip.sm_count)
     executed = emulator.run(launch, blocks).warp_instructions

@@ -3,6 +3,7 @@
 from cuasmrl.gpu.emulator.semantics import (  # noqa: F401
     atomics,
     bits,
+    bulk,
     convert,
     copies,
     double,
@@ -12,6 +13,7 @@ from cuasmrl.gpu.emulator.semantics import (  # noqa: F401
     lanes,
     logic,
     matrices,
+    mbarrier,
     memory,
     mixed,
     moves,
@@ -26,6 +28,7 @@ from cuasmrl.gpu.emulator.semantics import (  # noqa: F401
     special,
     special_functions,
     synchronisation,
+    warpgroup,
 )
 from cuasmrl.gpu.emulator.semantics.registry import SEMANTICS, executes, step_of
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from cuasmrl.gpu.emulator.addresses import far, near
-from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Step
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.values import TRUE
@@ -37,27 +36,6 @@ def close_group(form: Form) -> Step:
 
     def step(w: Warps) -> None:
         w.machine.shared.committed[w.machine.warps_of(w)] += 1
-
-    return step
-
-
-@executes("DEPBAR")
-def wait_for_groups(form: Form) -> Step:
-    """Wait until at most so many groups are in flight.
-
-    The program gives it effect only where the scoreboard counts groups of copies (see `program.py`): all
-    other results are there at once.
-    """
-    form.ignore("LE")
-    condition = form.instruction.depbar
-    if condition is None:
-        raise UnsupportedError("waits for a set of scoreboards only")
-    for k in range(len(form.sources)):
-        form.operand(k)
-    _, count, _ = condition
-
-    def step(w: Warps) -> None:
-        land(w, count)
 
     return step
 

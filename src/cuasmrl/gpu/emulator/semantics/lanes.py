@@ -139,8 +139,8 @@ def _of_first(value: Array, active: Mask) -> Array:
 @executes("R2UR")
 def to_uniform(form: Form) -> Step:
     """ptxas moves values that are the same in all lanes; where they are not we take the first active lane."""
-    # .FILL brings back what a MOV.SPILL put aside.
-    form.ignore("FILL")
+    # .FILL brings back what a MOV.SPILL put aside; .BROADCAST stands under the predicate of one elected lane.
+    form.ignore("FILL", "BROADCAST")
     if form.result_predicate(0) is not None:
         raise UnsupportedError("result predicate")
     read, write = form.integer(0), form.result()

@@ -3,6 +3,7 @@
 from cuasmrl.gpu.emulator.faults import LaneFault
 from cuasmrl.gpu.emulator.forms import Form, Step
 from cuasmrl.gpu.emulator.semantics.registry import executes
+from cuasmrl.gpu.emulator.values import TRUE
 from cuasmrl.gpu.emulator.warps import Warps
 
 
@@ -13,6 +14,17 @@ def nothing(form: Form) -> Step:
     for k in range(len(form.sources)):
         form.operand(k)
     return lambda w: None
+
+
+@executes("USETMAXREG")
+def share_registers(form: Form) -> Step:
+    """Registers given back to the block, or taken from it: here every warp has them all."""
+    form.ignore("CTAPOOL")
+    form.immediate(0)
+    if form.choose("DEALLOC", "TRY_ALLOC") == "DEALLOC":
+        return lambda w: None
+    write = form.result_predicate(0)
+    return lambda w: write(w, TRUE) if write is not None else None
 
 
 @executes("BPT")

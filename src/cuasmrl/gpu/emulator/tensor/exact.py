@@ -7,6 +7,7 @@ from cuasmrl.gpu.emulator.tensor.compiled import COLUMNS, compiled, fused_multip
 from cuasmrl.gpu.emulator.tensor.forms import BITS, MatrixForm
 
 Words = NDArray[np.uint32]
+Places = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @compiled
@@ -24,12 +25,13 @@ def unpack(words: Words, warp: int, bits: int, signed: bool, elements: NDArray[n
 
 @compiled
 def run_integers(
-    a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], shape: tuple[int, int],
-    bits: int, a_signed: bool, b_signed: bool, saturate: bool,
+    a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], which: Places, shape: tuple[int, int],
+    bits: int, signs: tuple[bool, bool], saturate: bool,
 ) -> None:  # fmt: skip
     """Lane 4 * group + t holds, in register r of A, row group + 8 * h and from column per * (t + 4 * g) on
     one element per position, where r = g * halves + h; B likewise with columns for rows and no halves."""
     m, k = shape
+    a_signed, b_signed = signs
     per, halves = 32 // bits, m // 8
     a_elements, b_elements = np.empty(m * k, np.int32), np.empty(COLUMNS * k, np.int32)
     rows, sums = np.empty(COLUMNS * k, np.int32), np.empty(m * COLUMNS, np.int32)
@@ -42,8 +44,8 @@ def run_integers(
         if not active[warp]:
             d[:, warp] = 0
             continue
-        unpack(a, warp, bits, a_signed, a_elements)
-        unpack(b, warp, bits, b_signed, b_elements)
+        unpack(a, which[0][warp], bits, a_signed, a_elements)
+        unpack(b, which[1][warp], bits, b_signed, b_elements)
         sums[:] = 0
         for q in range(k):
             for column in range(COLUMNS):
@@ -63,7 +65,7 @@ def run_integers(
 
 @compiled
 def run_doubles(
-    a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], shape: tuple[int, int]
+    a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], which: Places, shape: tuple[int, int]
 ) -> None:
     """A double is two registers, the low half first; lanes as for integers, with one element per pair."""
     m, k = shape
@@ -75,11 +77,11 @@ def run_doubles(
         if not active[warp]:
             d[:, warp] = 0
             continue
-        for words, elements in ((a, a_elements), (b, b_elements)):
+        for words, at, elements in ((a, which[0][warp], a_elements), (b, which[1][warp], b_elements)):
             for pair in range(words.shape[0] // 2):
                 for lane in range(32):
-                    high = np.uint64(words[2 * pair + 1, warp, lane]) << np.uint64(32)
-                    pattern[0] = high | np.uint64(words[2 * pair, warp, lane])
+                    high = np.uint64(words[2 * pair + 1, at, lane]) << np.uint64(32)
+                    pattern[0] = high | np.uint64(words[2 * pair, at, lane])
                     elements[pair * 32 + lane] = value[0]
         for pair in range(d.shape[0] // 2):
             for lane in range(32):
@@ -98,9 +100,11 @@ def run_doubles(
                 d[2 * pair + 1, warp, lane] = np.uint32(pattern[0] >> np.uint64(32))
 
 
-def multiply(form: MatrixForm, a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_]) -> None:
+def multiply(
+    form: MatrixForm, a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], which: Places
+) -> None:
     if form.opcode == "DMMA":
-        run_doubles(a, b, c, d, active, (form.m, form.k))
+        run_doubles(a, b, c, d, active, which, (form.m, form.k))
         return
     signs = form.a[0] == "S", form.b[0] == "S"
-    run_integers(a, b, c, d, active, (form.m, form.k), BITS[form.a], *signs, form.saturate)
+    run_integers(a, b, c, d, active, which, (form.m, form.k), BITS[form.a], signs, form.saturate)

@@ -15,6 +15,7 @@ Integers = NDArray[np.int32]
 Doubles = NDArray[np.float64]
 Pair = tuple[Integers, Integers]
 Format = tuple[int, int, int, int]
+Places = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 OUTPUTS = 16 * COLUMNS
 # Significands of A have 19 fraction bits, of B 10: a product has 29 and fills 31 bits; C has 30.
@@ -237,9 +238,10 @@ def special_sums(
 
 @compiled
 def run(
-    a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_],
+    a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], which: Places,
     a_format: Format, b_format: Format, way: tuple[int, int, int, int, int],
 ) -> None:  # fmt: skip
+    """`which` names the fragments of A and B that belong to each of C; neighbours may share them."""
     k, bits, block, fraction_bits, rounding = way
     per_register, half = 32 // bits, rounding == NEAREST
     a_s, a_e = np.empty(16 * k, np.int32), np.empty(16 * k, np.int32)
@@ -255,18 +257,24 @@ def run(
     a_at, b_at = np.empty(k, np.int64), np.empty(k, np.int64)
     for q in range(k):
         a_at[q], b_at[q] = a_index(0, q, per_register), b_index(q, 0, per_register)
+    a_known, b_known, a_special, b_special = -1, -1, False, False
     for warp in range(active.shape[0]):
         if not active[warp]:
             d[:, warp] = 0
             continue
-        special = unpack(a, warp, bits, a_format, A_FRACTION, a_s, a_e)
-        special |= unpack(b, warp, bits, b_format, B_FRACTION, b_s, b_e)
+        if which[0][warp] != a_known:
+            a_known = which[0][warp]
+            a_special = unpack(a, a_known, bits, a_format, A_FRACTION, a_s, a_e)
+        if which[1][warp] != b_known:
+            b_known = which[1][warp]
+            b_special = unpack(b, b_known, bits, b_format, B_FRACTION, b_s, b_e)
+            # Not in one loop with the products: a vector read right behind narrow writes waits for them.
+            for q in range(k):
+                for column in range(COLUMNS):
+                    rows_s[q * COLUMNS + column] = b_s[b_at[q] + 4 * column]
+                    rows_e[q * COLUMNS + column] = b_e[b_at[q] + 4 * column]
+        special = a_special or b_special
         load_sums(c, warp, half, sums)
-        # Not in one loop with the products: a vector read right behind narrow writes has to wait for them.
-        for q in range(k):
-            for column in range(COLUMNS):
-                rows_s[q * COLUMNS + column] = b_s[b_at[q] + 4 * column]
-                rows_e[q * COLUMNS + column] = b_e[b_at[q] + 4 * column]
         for q in range(k):
             for row in range(16):
                 x = a_at[q] + 32 * per_register * (row >> 3) + 4 * (row & 7)
@@ -290,8 +298,10 @@ def run(
         store_sums(sums, warp, half, d)
 
 
-def multiply(form: MatrixForm, a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_]) -> None:
+def multiply(
+    form: MatrixForm, a: Words, b: Words, c: Words, d: Words, active: NDArray[np.bool_], which: Places
+) -> None:
     how = form.accumulation
     assert how is not None
     way = form.k, BITS[form.a], how.block, how.fraction_bits, ROUNDINGS[how.rounding]
-    run(a, b, c, d, active, FORMATS[form.a], FORMATS[form.b], way)
+    run(a, b, c, d, active, which, FORMATS[form.a], FORMATS[form.b], way)
