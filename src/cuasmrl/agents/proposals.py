@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cuasmrl.game import Game
 from cuasmrl.game.scope import drawn
 from cuasmrl.schedule import Block, Drag, Schedule, Shift
-from cuasmrl.schedule.cells import Cell, last_raisers
+from cuasmrl.schedule.cells import last_raisers
 from cuasmrl.schedule.scoreboards import awaited_boards
 
 KINDS = ("shift", "near", "fill", "relieve", "drag", "group")
@@ -63,8 +63,6 @@ class Proposals:
         self._shares = list(accumulate(mix.weights().values()))
         self._play_of = {"shift": self._shift, "near": self._near, "fill": self._fill,
                          "relieve": self._relieve, "drag": self._drag, "group": self._group}  # fmt: skip
-        opcodes = {opcode: n for n, opcode in enumerate({i.opcode: None for i in self.board.code})}
-        self._opcodes = np.array([opcodes[i.opcode] for i in self.board.code])
         self._raisers = np.empty(2, np.int64)
         self._schedule = game.original
         self._gaps: Gaps | None = None
@@ -141,9 +139,7 @@ class Proposals:
 
     def _group(self) -> bool:
         i, block = self._instruction()
-        behind = self.board.cells[Cell.ORDER, self.board.position[i] : block.end]
-        alike = behind[self._opcodes[behind] == self._opcodes[i]].tolist()
-        alike = alike[: self.rng.randint(2, self.mix.largest_group)]
+        alike = self.board.alike(i, self.rng.randint(2, self.mix.largest_group))
         by = self._distance(len(block) // 2)
         # Whoever goes first must not run into the others of the group.
         order = alike if by < 0 else alike[::-1]

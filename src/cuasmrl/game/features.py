@@ -5,21 +5,25 @@ Nothing depends on the size of a kernel or on names of registers, so one policy 
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.binary.sass import BARRIERS, MAX_STALL, Order, Pipe
+from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.opcodes import Space
+from cuasmrl.compiled import compiled, inlined
 from cuasmrl.game.jumps import JUMPS, Bool
 from cuasmrl.game.scope import Scope
 from cuasmrl.gpu.devices import Profile
 from cuasmrl.gpu.timing import REASON_NAMES, Reason
 from cuasmrl.schedule import Block, Board
+from cuasmrl.schedule.cells import HOLDS, STALL, Cell, Int32
 from cuasmrl.schedule.scoreboards import awaited_boards
 
 Float: TypeAlias = npt.NDArray[np.float32]
+Double: TypeAlias = npt.NDArray[np.float64]
 Int: TypeAlias = npt.NDArray[np.int64]
 
 _PIPES = tuple(Pipe)
@@ -50,7 +54,15 @@ DYNAMIC = (
     *(f"waited: {REASON_NAMES[reason]}" for reason in _REASONS),
 )  # fmt: skip
 COLUMNS = (*STATIC, *DYNAMIC)
-_JUMPS = COLUMNS.index("jumps")
+# For compiled code: where columns begin that are filled in together.
+_DYNAMIC = len(STATIC)
+_STALL, _POSITION, _ANCHORS, _SLACK, _JUMPS, _SHARE = (
+    COLUMNS.index(name)
+    for name in ("stall", "position in block", "anchor above", "slack", "jumps", "share of time")
+)
+_WAITED = _SHARE + 2
+_KINDS = len(JUMPS)
+_LONG = Reason.LONG_SCOREBOARD
 
 
 class Features:
@@ -59,78 +71,151 @@ class Features:
     def __init__(self, board: Board, scope: Scope, profile: Profile, anchors: Bool) -> None:
         self.board = board
         self.scope = scope
-        self.anchors = anchors
-        self._static = _static(board, scope, profile)
-        self._counted = np.array([sum(1 << k for k in awaited_boards(i, 0)) for i in board.code], np.int64)
-        """Scoreboards that DEPBAR names, as wait bits."""
+        counted = [sum(1 << k for k in awaited_boards(i, 0)) for i in board.code]
+        self._facts = Facts(
+            _static(board, scope, profile), np.array(counted, np.int64), anchors, _log(np.arange(_FAR + 1))
+        )
         self._consumers = {block.number: _consumers(board, block.start, block.end) for block in scope.blocks}
 
-    def rows(self, profile: Profile, low: Int, high: Int, jumps: Int, last: int) -> Float:
-        """All rows of the scope; `low` and `high` are the reaches of the rows, `jumps` how many are legal,
-        `last` is the instruction moved last."""
-        parts = []
-        total = max(1.0, float(profile.waits.sum() + profile.executions.sum()))
+    def fill(
+        self, profile: Profile, total: float, low: Int, high: Int, legal: Bool, last: int, rows: Float
+    ) -> None:
+        """Make all rows of the scope, which are zero; `total` are the cycles of the profile, `low` and `high`
+        the reaches of the rows, `legal` their jumps, `last` is the instruction moved last."""
         at = 0
         for block in self.scope.blocks:
-            size = len(block)
-            parts.append(
-                self._block(block.number, profile, total, low[at : at + size], high[at : at + size], last)
-            )
-            at += size
-        found = np.concatenate(parts)
-        found[:, _JUMPS] = jumps / len(JUMPS)
-        return found
+            here = slice(at, at + len(block))
+            _fill(
+                self.board.cells, block.start, self._facts, *self._consumers[block.number], profile.waits,
+                profile.executions, total, last, low[here], high[here], legal[here], rows[here],
+            )  # fmt: skip
+            at += len(block)
 
-    def _block(self, number: int, profile: Profile, total: float, low: Int, high: Int, last: int) -> Float:
-        board, block = self.board, self.board.blocks[number]
-        order = np.array(board.order[block.start : block.end], np.int64)
-        here = np.arange(block.start, block.end)
-        bits = np.array([board.controls[i].bits for i in order], np.int64)
-        rows = np.zeros((len(order), len(COLUMNS)), np.float32)
-        rows[:, : len(STATIC)] = self._static[order]
-        dynamic = rows[:, len(STATIC) :]
-        dynamic[:, 0] = (bits & 15) / MAX_STALL
-        dynamic[:, 1] = ~bits >> 4 & 1
-        dynamic[:, 2] = sum(bits >> 11 + k & 1 for k in range(BARRIERS)) / BARRIERS
-        dynamic[:, 3] = (bits >> 5 & 7) != 7
-        dynamic[:, 4] = (bits >> 8 & 7) != 7
-        dynamic[:, 5] = bits >> 17 != 0
-        dynamic[:, 6] = (here - block.start) / len(block)
-        dynamic[:, 7] = _log(here - low)
-        dynamic[:, 8] = _log(high - here)
-        dynamic[:, 9], dynamic[:, 10] = _anchor_distances(self.anchors[order])
-        dynamic[:, 11] = _log(self._slack(number, order))
-        dynamic[:, 12] = order == last
-        waits = profile.waits[here].copy()
-        waits[:, Reason.LONG_SCOREBOARD] += waits[:, _BEYOND_L1].sum(axis=1)
-        waits[:, _BEYOND_L1] = 0
-        dynamic[:, 14] = np.sqrt((waits.sum(axis=1) + profile.executions[here]) / total)
-        dynamic[:, 15] = np.sqrt(self._awaited(bits, order, waits[:, _ANNOUNCED].sum(axis=1)) / total)
-        dynamic[:, 16:] = np.sqrt(waits[:, _REASONS] / total)
-        return rows
 
-    def _awaited(self, bits: Int, order: Int, waits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Cycles that others waited for the scoreboard which each raised last before them.
+class Facts(NamedTuple):
+    """Of all instructions, for compiled code."""
 
-        Before the first in a loop that is the last one of the previous iteration.
-        """
-        found = np.zeros(len(order))
-        masks = bits >> 11 | self._counted[order]
+    static: Float
+    """The first columns."""
+    counted: Int
+    """Scoreboards that DEPBAR names, as wait bits."""
+    anchors: Bool
+    logs: Float
+    """Small numbers as columns show them."""
+
+
+@compiled
+def sum_up(waits: Double, executions: Double, by_position: Double) -> float:
+    """Fill in the cycles that warps waited at each position; all cycles, with those of issues."""
+    total = 0.0
+    for p in range(len(waits)):
+        cycles = 0.0
+        for k in range(waits.shape[1]):
+            cycles += waits[p, k]
+        by_position[p] = cycles
+        total += cycles + executions[p]
+    return total
+
+
+@compiled
+def _fill(
+    cells: Int32, start: int, facts: Facts, consumers: Int, needs: Int, consumer_starts: Int, waits: Double,
+    executions: Double, total: float, last: int, low: Int, high: Int, legal: Bool, rows: Float,
+) -> None:  # fmt: skip
+    """The rows of one block."""
+    n, logs = len(rows), facts.logs
+    for p in range(n):
+        i, here = cells[Cell.ORDER, start + p], start + p
+        bits, row = cells[Cell.BITS, i], rows[p]
+        for column in range(_DYNAMIC):
+            row[column] = facts.static[i, column]
+        row[_STALL] = (bits & STALL) / MAX_STALL
+        row[_STALL + 1] = not bits & HOLDS
+        count = 0
         for k in range(BARRIERS):
-            raising = np.flatnonzero((bits >> 5 & 7 == k) | (bits >> 8 & 7 == k))
-            waiting = np.flatnonzero((masks >> k & 1 == 1) & (waits > 0))
-            if len(raising):
-                np.add.at(found, raising[np.searchsorted(raising, waiting) - 1], waits[waiting])
-        return found.clip(max=float(waits.sum()))
+            count += bits >> 11 + k & 1
+        row[_STALL + 2] = count / BARRIERS
+        row[_STALL + 3] = (bits >> 5 & 7) != NO_BARRIER
+        row[_STALL + 4] = (bits >> 8 & 7) != NO_BARRIER
+        row[_STALL + 5] = bits >> 17 != 0
+        row[_POSITION] = p / n
+        row[_POSITION + 1] = logs[min(here - low[p], _FAR)]
+        row[_POSITION + 2] = logs[min(high[p] - here, _FAR)]
+        slack = _FAR
+        for d in range(consumer_starts[i - start], consumer_starts[i - start + 1]):
+            behind = cells[Cell.TIME, start + consumers[d]]
+            slack = min(slack, behind - cells[Cell.TIME, i] - needs[d])
+        row[_SLACK] = logs[max(0, slack)]
+        row[_SLACK + 1] = i == last
+        count = 0
+        for k in range(_KINDS):
+            count += legal[p, k]
+        row[_JUMPS] = count / _KINDS
+        _show_waits(waits[here], executions[here], total, row)
+    _show_anchors(cells, start, facts, rows)
+    _show_awaited(cells, start, facts, waits, total, rows)
 
-    def _slack(self, number: int, order: Int) -> Int:
-        """Cycles by which each could be later, by stall counts, before someone behind it had to move."""
-        start = self.board.blocks[number].start
-        consumers, needs, starts = self._consumers[number]
-        time = np.array([*self.board.time[start : start + len(order)], 1 << 20])
-        counts = np.diff(starts)
-        found = time[consumers] - np.repeat(time[:-1], counts) - needs
-        return np.minimum.reduceat(found, starts[:-1])[order - start].clip(0, _FAR)
+
+@inlined
+def _show_waits(waits: Double, executions: float, total: float, row: Float) -> None:
+    """Cycles by reason, and those of all reasons with the executions."""
+    spent = executions
+    for k in range(len(waits)):
+        spent += waits[k]
+    row[_SHARE] = np.sqrt(spent / total)
+    for k in range(len(_REASONS)):
+        cycles = waits[_REASONS[k]]
+        if _REASONS[k] == _LONG:
+            for reason in _BEYOND_L1:
+                cycles += waits[reason]
+        # Most are zero, and roots are slow.
+        if cycles:
+            row[_WAITED + k] = np.sqrt(cycles / total)
+
+
+@compiled
+def _show_anchors(cells: Int32, start: int, facts: Facts, rows: Float) -> None:
+    """How far the next anchors are."""
+    n = len(rows)
+    distance = _FAR
+    for p in range(n):
+        distance = 0 if facts.anchors[cells[Cell.ORDER, start + p]] else min(distance + 1, _FAR)
+        rows[p, _ANCHORS] = facts.logs[distance]
+    distance = _FAR
+    for p in range(n - 1, -1, -1):
+        distance = 0 if facts.anchors[cells[Cell.ORDER, start + p]] else min(distance + 1, _FAR)
+        rows[p, _ANCHORS + 1] = facts.logs[distance]
+
+
+@compiled
+def _show_awaited(
+    cells: Int32, start: int, facts: Facts, waits: Double, total: float, rows: Float
+) -> None:
+    """Cycles that others waited for the scoreboard which each raised last before them.
+
+    Before the first in a loop that is the last one of the previous iteration.
+    """
+    n = len(rows)
+    waited, found = np.zeros(n), np.zeros(n)
+    most = 0.0
+    last = np.full(8, -1, np.int64)
+    for p in range(n):
+        for reason in (*_ANNOUNCED, *_BEYOND_L1):
+            waited[p] += waits[start + p, reason]
+        most += waited[p]
+        bits = cells[Cell.BITS, cells[Cell.ORDER, start + p]]
+        last[bits >> 5 & 7] = last[bits >> 8 & 7] = p
+    for p in range(n):
+        i = cells[Cell.ORDER, start + p]
+        bits = cells[Cell.BITS, i]
+        if waited[p] > 0:
+            boards = bits >> 11 | facts.counted[i]
+            for k in range(BARRIERS):
+                if boards >> k & 1 and last[k] >= 0:
+                    found[last[k]] += waited[p]
+        last[bits >> 5 & 7] = last[bits >> 8 & 7] = p
+    for p in range(n):
+        rows[p, _SHARE + 1] = np.sqrt(min(found[p], most) / total)
 
 
 def _static(board: Board, scope: Scope, profile: Profile) -> Float:
@@ -167,19 +252,12 @@ def _loop_depths(blocks: tuple[Block, ...]) -> list[int]:
 
 
 def _consumers(board: Board, start: int, end: int) -> tuple[Int, Int, Int]:
-    """Those behind each instruction at a distance, and the distance; one far away for those without any."""
-    entries = [[(c - start, need) for c, need in board.bounds.outgoing[i] if need > 0] or [(end - start, 0)]
+    """Those behind each instruction at a distance, and the distance."""
+    entries = [[(c - start, need) for c, need in board.bounds.outgoing[i] if need > 0]
                for i in range(start, end)]  # fmt: skip
     starts = np.concatenate([[0], np.cumsum([len(e) for e in entries])]).astype(np.int64)
-    flat = np.array([pair for e in entries for pair in e], np.int64)
-    return flat[:, 0], flat[:, 1], starts
-
-
-def _anchor_distances(anchored: Bool) -> tuple[Float, Float]:
-    here = np.arange(len(anchored))
-    above = np.maximum.accumulate(np.where(anchored, here, -_FAR))
-    below = np.minimum.accumulate(np.where(anchored, here, len(here) + _FAR)[::-1])[::-1]
-    return _log(here - above), _log(below - here)
+    flat = np.array([pair for e in entries for pair in e], np.int64).reshape(-1, 2)
+    return flat[:, 0].copy(), flat[:, 1].copy(), starts
 
 
 def _log(count: npt.ArrayLike) -> Float:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from cuasmrl.game.clock import BudgetSpentError
-from cuasmrl.game.features import COLUMNS, Features
+from cuasmrl.game.features import COLUMNS, Features, sum_up
 from cuasmrl.game.game import Game
-from cuasmrl.game.jumps import JUMPS, NOWHERE, Bool, Destinations, is_anchor, moves_of, reaches
+from cuasmrl.game.jumps import JUMPS, NOWHERE, Bool, Destinations, is_anchor, moves_of
 from cuasmrl.schedule import Schedule
 
 Observation: TypeAlias = npt.NDArray[np.float32]
@@ -104,7 +104,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         self._positions = np.concatenate([np.arange(block.start, block.end) for block in scope.blocks])
         self._schedule = self.game.original
         self._time, self._moves, self._lowest = 0.0, 0, 0.0
-        self._order: list[int] = []
+        self._order = self._positions.astype(np.int32)
         self._targets = np.zeros((0, KINDS), np.int64)
         self._seen: set[bytes] = set()
         self._look(NOWHERE)
@@ -152,58 +152,70 @@ class FreeGame(gym.Env[Observation, np.int64]):
 
         The board does not change, but the device is asked, which counts.
         """
+        schedule = self._play(action)
+        self.game.back_to(self._schedule)
+        return None if schedule is None else (schedule, self.game.clock.time(schedule))
+
+    def _play(self, action: int) -> Schedule | None:
+        """Carry out a legal action on the board; None, and nothing changed, if no stall counts express it."""
         row, kind = divmod(action, KINDS)
-        board, i = self.game.board, self._order[row]
+        board, i = self.game.board, int(self._order[row])
         block = board.blocks[board.block_of[i]]
         moves = moves_of(board, block, i, JUMPS[kind], int(self._targets[row, kind]))
         played = [self.game.play(move) for move in moves]
-        if not any(played):
-            return None
-        schedule = self.game.schedule
-        self.game.back_to(self._schedule)
-        return schedule, self.game.clock.time(schedule)
+        return self.game.schedule if any(played) else None
 
     def _move(self, action: int) -> float:
         """Carry out a move, keep it or not, and say what it is worth."""
         if not self._mask[action]:
             return FAILURE
-        found = self.peek(action)
-        if found is None or math.isinf(found[1]):
+        schedule = self._play(action)
+        try:
+            time = math.inf if schedule is None else self.game.clock.time(schedule)
+        except BudgetSpentError:
+            self.game.back_to(self._schedule)
+            raise
+        if schedule is None or math.isinf(time):
+            self.game.back_to(self._schedule)
             self._mask[action] = False
             return FAILURE if self.keep_worse else 0.0
-        schedule, time = found
         reward = 100 * (self._time - time) / self.game.clock.start
         row, kind = divmod(action, KINDS)
         # Bits that drift without any effect are a burden later: the compiler's have a reason more often.
         may_drift = schedule.key not in self._seen and not JUMPS[kind].is_flip
         if self.keep_worse or time < self._lowest or (may_drift and time <= self._lowest + self.leeway):
-            i = self._order[row]
+            i = int(self._order[row])
             self.game.back_to(schedule)
             self._schedule, self._time = schedule, time
             self._lowest = min(time, self._lowest)
             self._seen.add(schedule.key)
             self._look(i)
             return reward
+        self.game.back_to(self._schedule)
         self._mask[action] = False
         return 0.0
 
     def _look(self, last: int) -> None:
         """Make the observation and the mask of the present schedule; `last` is the instruction moved last."""
-        board, blocks = self.game.board, self.game.scope.blocks
-        self._order = [i for block in blocks for i in board.order[block.start : block.end]]
-        limits = [reaches(board, block) for block in blocks]
         profile = self.game.clock.timer.profile(self._schedule)
-        waits = profile.waits.sum(axis=1)
-        self._targets = np.concatenate([
-            self._destinations.of(block, low, high, waits[block.start : block.end], self.np_random)
-            for block, (low, high) in zip(blocks, limits, strict=True)
-        ])  # fmt: skip
-        low, high = (np.concatenate(part) for part in zip(*limits, strict=True))
-        mask = np.zeros((self.rows, KINDS), bool)
-        legal = mask[: len(self._positions)] = self._targets != NOWHERE
+        waits = np.empty(len(profile.waits))
+        total = max(1.0, sum_up(profile.waits, profile.executions, waits))
+        count = len(self._positions)
+        self._order = self._schedule.indices[self._positions]
+        low, high = np.empty(count, np.int64), np.empty(count, np.int64)
+        self._targets = np.empty((count, KINDS), np.int64)
+        self._mask = np.zeros(self.stop + 1, bool)
+        self._mask[-1] = True
+        legal = self._mask[: count * KINDS].reshape(count, KINDS)
+        at = 0
+        for block in self.game.scope.blocks:
+            here = slice(at, at + len(block))
+            self._destinations.find(
+                block, waits, self.np_random, low[here], high[here], self._targets[here], legal[here]
+            )
+            at += len(block)
         self._rows = np.zeros((self.rows, len(COLUMNS)), np.float32)
-        self._rows[: len(self._positions)] = self._features.rows(profile, low, high, legal.sum(axis=1), last)
-        self._mask = np.append(mask.ravel(), True)
+        self._features.fill(profile, total, low, high, legal, last, self._rows)
 
     def _info(self) -> dict[str, Any]:
         return {"time": self._time, "best_time": self.game.clock.best_time, "moves": self._moves}

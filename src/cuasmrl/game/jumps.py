@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -11,13 +12,16 @@ import numpy.typing as npt
 
 from cuasmrl.binary.sass import Order, Pipe
 from cuasmrl.binary.sass.control import LONGEST_STALL_WITHOUT_YIELD
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import compiled, inlined
 from cuasmrl.schedule import Block, Board, Drag, Move, SetReuse, SetYield
+from cuasmrl.schedule.cells import STALL, Cell, Int32
+from cuasmrl.schedule.reach import Neighbours, limits
 
 Int: TypeAlias = npt.NDArray[np.int64]
 Float: TypeAlias = npt.NDArray[np.float64]
 Bool: TypeAlias = npt.NDArray[np.bool_]
 NOWHERE = -1
+_NOBODY = 1 << 40
 
 PARTS = 2
 """Of a reach: a move by one is often too small to matter, the farthest too large."""
@@ -28,6 +32,7 @@ DRAGS = (2, 8, 32)
 GROUP_DRAGS = (4, 16)
 SCALE = 4
 """Times the least distance is the limit of a drag."""
+_DOUBLINGS = math.log2(SCALE)
 GROUP = 6
 """Instructions of one opcode that move together."""
 
@@ -86,117 +91,131 @@ def is_anchor(board: Board) -> Bool:
     ])  # fmt: skip
 
 
-def reaches(board: Board, block: Block) -> tuple[Int, Int]:
-    """First and last position that the instruction at every position of a block may take."""
-    order = np.array(board.order[block.start : block.end], np.int64)
-    low, high = (limits[order - block.start] for limits in board.reaches(block))
-    return low, high
-
-
 class Destinations:
     """Where jumps lead on a board."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        opcodes = {opcode: n for n, opcode in enumerate({i.opcode: None for i in board.code})}
-        self._opcodes = np.array([opcodes[i.opcode] for i in board.code])
-        self._fixed = np.array(board.fixed, bool)
         self._is_tied = np.array([board.fixed[i] or i in board.glued for i in range(len(board.code))])
-        self._has_reuse = np.array([i.control.reuse != 0 for i in board.code])
-
-    def of(self, block: Block, low: Int, high: Int, waits: Float, rng: np.random.Generator) -> Int:
-        """From every position of a block, a column per jump; NOWHERE if it is no move.
-
-        `low` and `high` are the reaches of the positions, `waits` the cycles that warps waited at them. Drags
-        may go beyond the reach, but not past what is pinned. A flip leads to where it is. Positions are drawn
-        anew each time: fixed ones leave most of a plateau out of sight.
-        """
-        order = np.array(self.board.order[block.start : block.end], np.int64)
-        here = np.arange(block.start, block.end)
-        pins = np.concatenate([[block.start - 1], here[self._fixed[order]], [block.end]])
-        floor = pins[np.searchsorted(pins, here) - 1] + 1
-        ceiling = pins[np.searchsorted(pins, here, side="right")] - 1
-        has_alike = self._have_alike(order)
-        found = np.full((len(order), len(JUMPS)), NOWHERE, np.int64)
-        up, down = rng.random((2, len(order), _DIRECTED))
-        _positions(-1, here, floor, low, waits, has_alike, up, found[:, :_DIRECTED])
-        _positions(1, here, ceiling, high, waits, has_alike, down, found[:, _DIRECTED : 2 * _DIRECTED])
-        found[self._is_tied[order]] = NOWHERE
-        found[:, 2 * _DIRECTED :] = np.where(self._can_flip(order), here[:, None], NOWHERE)
-        return found
-
-    def _have_alike(self, order: Int) -> Bool:
-        """Which positions have one of the same opcode behind them."""
-        opcodes, positions = self._opcodes[order], np.arange(len(order))
-        last = np.zeros(len(self._opcodes), np.int64)
-        last[opcodes] = positions
-        return np.asarray(last[opcodes] > positions)
-
-    def _can_flip(self, order: Int) -> Bool:
-        """Whether the yield hint and the reuse flags of every position can be flipped, a column each."""
-        board = self.board
+        self._flips = np.array([[not is_fixed, i.control.reuse != 0]
+                                for i, is_fixed in zip(board.code, board.fixed, strict=True)])  # fmt: skip
         if board.is_opaque:
-            return np.zeros((len(order), 2), bool)
-        stall = np.array([board.stall[i] for i in order])
-        yields = (stall > 0) & (stall <= LONGEST_STALL_WITHOUT_YIELD) & ~self._fixed[order]
-        return np.stack([yields, self._has_reuse[order]], axis=1)
+            self._flips[:] = False
+
+    def find(
+        self, block: Block, waits: Float, rng: np.random.Generator, low: Int, high: Int, found: Int, legal: Bool
+    ) -> None:
+        """Fill in, from every position of a block, a column per jump; NOWHERE if it is not `legal`.
+
+        `waits` are the cycles that warps waited at each position of the kernel; the reaches of the block's
+        positions are noted in `low` and `high`. Drags may go beyond the reach, but not past what is pinned. A
+        flip leads to where it is. Positions are drawn anew each time: fixed ones leave most of a plateau out
+        of sight.
+        """
+        board, luck = self.board, rng.random((2, len(block), _DIRECTED))
+        _destinations(
+            board.cells, board.neighbours[block.number], board.opcodes, self._is_tied, self._flips, waits, luck,
+            low, high, found, legal,
+        )  # fmt: skip
 
 
 @compiled
-def _positions(
-    sign: int, here: Int, limit: Int, reach: Int, waits: Float, has_alike: Bool, luck: Float, found: Int
-) -> None:
-    """The columns of `Destinations.of` in one direction, in the order of `_directed`; `luck` is as large.
+def _destinations(
+    cells: Int32, block: Neighbours, opcodes: Int, is_tied: Bool, flips: Bool, waits: Float, luck: Float,
+    low: Int, high: Int, found: Int, legal: Bool,
+) -> None:  # fmt: skip
+    """Fill in the columns of `Destinations.find`, in the order of `JUMPS`."""
+    n, start = len(found), block.start
+    last_alike = np.zeros(opcodes.max() + 1, np.int64)
+    passed = np.zeros(n + 1)
+    noted = np.full(n + 1, _NOBODY, np.int64)
+    for p in range(n):
+        last_alike[opcodes[cells[Cell.ORDER, start + p]]] = p
+        passed[p + 1] = passed[p] + waits[start + p]
+    found[:] = NOWHERE
+    for p in range(n):
+        i = cells[Cell.ORDER, start + p]
+        first, last = limits(cells, block, i - start)
+        low[p], high[p] = start + first, start + last
+        if not is_tied[i]:
+            has_alike = last_alike[opcodes[i]] > p
+            up, down = found[p, :_DIRECTED], found[p, _DIRECTED : 2 * _DIRECTED]
+            _directed_jumps(
+                -1, p, start, p - block.floor[p], p - first, passed, has_alike, luck[0, p], noted, up
+            )
+            _directed_jumps(
+                1, p, start, block.ceiling[p] - p, last - p, passed, has_alike, luck[1, p], noted, down
+            )
+        stall = cells[Cell.BITS, i] & STALL
+        if flips[i, 0] and 0 < stall <= LONGEST_STALL_WITHOUT_YIELD:
+            found[p, 2 * _DIRECTED] = start + p
+        if flips[i, 1]:
+            found[p, 2 * _DIRECTED + 1] = start + p
+        for column in range(found.shape[1]):
+            legal[p, column] = found[p, column] != NOWHERE
 
-    A place that an earlier column leads to is left out; groups are moves of another kind.
+
+@inlined
+def _directed_jumps(
+    sign: int, p: int, start: int, most: int, within: int, passed: Float, has_alike: bool, luck: Float,
+    noted: Int, found: Int,
+) -> None:  # fmt: skip
+    """The columns of one position in one direction, in the order of `_directed`; `luck` is as large.
+
+    `most` positions are there before something pinned, `within` of them allowed by dependences. A place that
+    an earlier column leads to is left out; groups are moves of another kind.
     """
-    for row in range(len(here)):
-        start, column = here[row], 0
-        most = sign * (limit[row] - start)
-        within = sign * (reach[row] - start)
-        for part in range(PARTS):
-            by = 1 + int((part + luck[row, column]) / PARTS * within)
-            _go(sign, start, by, within, found[row], column)
-            column += 1
-        _gaps(sign, row, start, within, waits, luck[row], found[row], column)
-        column += GAPS
-        for least in DRAGS:
-            _go(sign, start, int(least * SCALE ** luck[row, column]), most, found[row], column)
-            column += 1
-        for least in GROUP_DRAGS:
-            by = int(least * SCALE ** luck[row, column])
-            if has_alike[row] and by <= most:
-                found[row, column] = start + sign * by
-            column += 1
+    here, column = start + p, 0
+    for part in range(PARTS):
+        by = 1 + int((part + luck[column]) / PARTS * within)
+        if by <= within:
+            _go(sign, here, by, noted, found, column)
+        column += 1
+    _gaps(sign, p, here, within, passed, luck, noted, found, column)
+    column += GAPS
+    for least in DRAGS:
+        if least <= most:
+            by = int(least * np.exp2(_DOUBLINGS * luck[column]))
+            if by <= most:
+                _go(sign, here, by, noted, found, column)
+        column += 1
+    for least in GROUP_DRAGS:
+        if has_alike and least <= most:
+            by = int(least * np.exp2(_DOUBLINGS * luck[column]))
+            if by <= most:
+                found[column] = here + sign * by
+        column += 1
 
 
-@compiled
-def _go(sign: int, start: int, by: int, most: int, found: Int, column: int) -> None:
-    """Note a position in its column, unless it is too far, or in a column before."""
-    position = start + sign * by
-    if by <= most and position not in found[:column]:
-        found[column] = position
+@inlined
+def _go(sign: int, here: int, by: int, noted: Int, found: Int, column: int) -> None:
+    """Note a position in its column, unless one before leads there: `noted` says who noted a distance last."""
+    if noted[by] != sign * here:
+        noted[by] = sign * here
+        found[column] = here + sign * by
 
 
-@compiled
+@inlined
 def _gaps(
-    sign: int, row: int, start: int, within: int, waits: Float, luck: Float, found: Int, column: int
+    sign: int, p: int, here: int, within: int, passed: Float, luck: Float, noted: Int, found: Int, column: int
 ) -> None:
-    """Note a position from every part of the waiting within the reach: in front of whoever waits there."""
-    first = row - 1 if sign < 0 else row + 2
+    """Note a position from every part of the waiting within the reach: in front of whoever waits there.
+
+    `passed` is what warps wait before each position of the block.
+    """
     # Behind the last of a block nobody waits.
-    positions = min(within, first + 1 if sign < 0 else len(waits) - first)
-    total = 0.0
-    for by in range(positions):
-        total += waits[first + sign * by]
-    if total == 0:
+    positions = min(within, p) if sign < 0 else min(within, len(passed) - 3 - p)
+    first = p if sign < 0 else p + 2
+    if positions <= 0 or passed[first + sign * positions] == passed[first]:
         return
-    passed, part = 0.0, 0
-    for by in range(positions):
-        passed += waits[first + sign * by]
-        while part < GAPS and passed > (part + luck[column + part]) / GAPS * total:
-            _go(sign, start, by + 1, within, found, column + part)
-            part += 1
+    total = passed[first + sign * positions] - passed[first]
+    at, by = first + sign, 1
+    for part in range(GAPS):
+        limit = abs((part + luck[column + part]) / GAPS * total)
+        while by < positions and abs(passed[at] - passed[first]) <= limit:
+            at += sign
+            by += 1
+        _go(sign, here, by, noted, found, column + part)
 
 
 def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Move]:
@@ -207,9 +226,7 @@ def moves_of(board: Board, block: Block, i: int, jump: Jump, to: int) -> list[Mo
         return [SetReuse(i, not board.keeps_reuse[i])]
     if jump.kind is not Kind.GROUP:
         return [Drag(i, to)]
-    opcode = board.code[i].opcode
-    behind = board.order[board.position[i] : block.end]
-    alike = [j for j in behind if board.code[j].opcode == opcode][:GROUP]
+    alike = board.alike(i, GROUP)
     # Whoever goes first must not run into the others of the group.
     alike = alike if jump.by < 0 else alike[::-1]
     last = block.end - 1

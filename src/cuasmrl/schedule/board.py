@@ -66,6 +66,9 @@ class Board:
                 if found is not None:
                     self._reassigned[block.number] = found
                     self._first_graphs[block.number] = found.graph
+        names = {opcode: n for n, opcode in enumerate({i.opcode: None for i in self.code})}
+        self.opcodes: Int = np.array([names[i.opcode] for i in self.code], np.int64)
+        """Instruction → a number that tells its opcode from others."""
         self.neighbours: dict[int, Neighbours] = {}
         """What keeps the instructions of each block in order, for compiled code."""
         self.reset()
@@ -104,9 +107,11 @@ class Board:
         What was done since is undone if the journal has it. Either way only the schedule decides what the
         board is like: a graph with other waits comes from the order it is built from, which is this one.
         """
-        if not self._rebuilt and self.journal.rewind(schedule):
-            state.forgive(self.cells, self._reuse)
-            return
+        if self._rebuilt or not self.journal.rewind(schedule):
+            self._take_over(schedule)
+        state.forgive(self.cells)
+
+    def _take_over(self, schedule: Schedule) -> None:
         self.journal.forget()
         changes = schedule.bits ^ self.cells[Cell.BITS]
         differs = (changes != 0) | (schedule.indices != self.cells[Cell.ORDER])
@@ -192,6 +197,11 @@ class Board:
         """Instructions of a block that may go elsewhere to stand in front of the one at a position."""
         found = self._windows[block.number]
         return found[: find_fillers(self.cells, self.neighbours[block.number], gap, found)].copy()
+
+    def alike(self, i: int, most: int) -> list[int]:
+        """An instruction and the next ones of its opcode in its block."""
+        behind = self.cells[Cell.ORDER, self.position[i] : self.blocks[self.block_of[i]].end]
+        return behind[self.opcodes[behind] == self.opcodes[i]][:most].tolist()
 
     # ---- moves; each answers whether it was legal, and changes nothing if not ----
 

@@ -92,7 +92,7 @@ def renew_reuse(cells: Int32, reuse: Int32, first: int, end: int) -> None:
 
 
 @compiled
-def forgive(cells: Int32, reuse: Int32) -> None:
+def forgive(cells: Int32) -> None:
     """Dropped flags that are not valid anyway count as kept: the schedule does not tell."""
     for p in range(cells.shape[1] - 1):
         i = cells[Cell.ORDER, p]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuasmrl.compiled import compiled
+from cuasmrl.compiled import compiled, inlined
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.cells import Cell, Int32
 from cuasmrl.schedule.dependences import Graph
@@ -63,7 +63,7 @@ def _flat(block: Block, edges: Mapping[int, Mapping[int, object]]) -> tuple[Int,
     return np.array([j - block.start for entries in lists for j in entries], np.int64), starts
 
 
-@compiled
+@inlined
 def limits(cells: Int32, block: Neighbours, i: int) -> tuple[int, int]:
     """First and last position that an instruction may take, padding units not considered."""
     here = cells[Cell.POSITION, block.start + i] - block.start
@@ -85,7 +85,7 @@ def find_reaches(cells: Int32, block: Neighbours, low: Int, high: Int) -> None:
         low[i], high[i] = block.start + first, block.start + last
 
 
-@compiled
+@inlined
 def splits_unit(cells: Int32, block: Neighbours, here: int, to: int) -> bool:
     """Would an instruction taken from one position to another stand inside a padding unit?"""
     if here == to or not block.has_units:
