@@ -48,8 +48,8 @@ def test_a_workload_from_the_request_to_the_cubin(device: Device, tmp_path: Path
     certificate = json.loads((run.path / "certificate.json").read_text())
     assert certificate == json.loads(json.dumps(Checker(run.original()).check(written).as_dict()))
     assert {path.name for path in run.path.iterdir()} == {
-        "config.json", "original.cubin", "log.jsonl", "best.json", "certificate.json", "effort.json", "result.cubin",
-        "verdict.json",
+        "config.json", "original.cubin", "log.jsonl", "best.json", "certificate.json", "effort.json",
+        "result.cubin", "verdict.json",
     }  # fmt: skip
 
 

@@ -22,7 +22,12 @@ class PlainBoard:
         self.rules = rules = Board(listing, scoreboards=scoreboards)
         self._compilers = Board(listing)
         """On which scoreboards are kept."""
-        self.listing, self.code, self.blocks, self.block_of = listing, rules.code, rules.blocks, rules.block_of
+        self.listing, self.code, self.blocks, self.block_of = (
+            listing,
+            rules.code,
+            rules.blocks,
+            rules.block_of,
+        )
         self.fixed, self.glued, self.bounds = rules.fixed, rules.glued, rules.bounds
         self.graphs: list[Graph] = list(rules.graphs)
         self._first_graphs = list(rules.graphs)
@@ -120,7 +125,11 @@ class PlainBoard:
         for p, i in enumerate(window, block.start):
             control = schedule.controls[i]
             self.position[i], self.time[i] = p, time
-            self.stall[i], self.yields[i], self.wait_mask[i] = control.stall, control.yield_, control.wait_mask
+            self.stall[i], self.yields[i], self.wait_mask[i] = (
+                control.stall,
+                control.yield_,
+                control.wait_mask,
+            )
             self.write_barrier[i], self.read_barrier[i] = control.write_barrier, control.read_barrier
             time += control.stall
 
@@ -167,7 +176,9 @@ class PlainBoard:
         if self.fixed[i] or not block.start <= to < block.end:
             return False
         window = self.order[block.start : block.end]
-        new = self._dragged(window, self.position[i] - block.start, to - block.start, self.graphs[block.number])
+        new = self._dragged(
+            window, self.position[i] - block.start, to - block.start, self.graphs[block.number]
+        )
         return new is not None and self._arrange(block, new)
 
     def _dragged(self, window: list[int], here: int, to: int, graph: Graph) -> list[int] | None:

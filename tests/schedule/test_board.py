@@ -394,7 +394,7 @@ def test_a_board_restored_is_as_it_was(built: Callable[[str, str, int], Cubin], 
             random_move(board, rng)
         board.restore(schedule)
     assert bytes(board.mask) == mask
-    assert (board.time, board.length) == (times, lengths)
+    assert (list(board.time), list(board.length)) == (times, lengths)
 
 
 def test_listed_moves_are_legal(built: Callable[[str, str, int], Cubin]) -> None:

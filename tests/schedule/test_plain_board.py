@@ -41,7 +41,10 @@ def a_move(board: Board, rng: random.Random) -> tuple[str, tuple[Any, ...]]:
             legal = board.inheritable_swaps()
             return ("swap_inheriting", (rng.choice(legal),)) if legal else ("retime", (block.number,))
         case "move":
-            return "move", (i, rng.choice(board.span(i)) if rng.random() < 0.8 else rng.randrange(len(board.code)))
+            return "move", (
+                i,
+                rng.choice(board.span(i)) if rng.random() < 0.8 else rng.randrange(len(board.code)),
+            )
         case "drag":
             return "drag", (i, rng.randrange(max(0, block.start - 1), block.end + 1))
         case "retime":
@@ -95,7 +98,10 @@ def test_every_move_does_the_same_on_both_boards(name: str, scoreboards: Scorebo
             assert board.schedule() == there
         else:
             method, arguments = a_move(board, rng)
-            assert getattr(board, method)(*arguments) == getattr(plain, method)(*arguments), (method, arguments)
+            assert getattr(board, method)(*arguments) == getattr(plain, method)(*arguments), (
+                method,
+                arguments,
+            )
         assert_same(board, plain, rng)
         if rng.random() < 0.4:
             seen.append(board.schedule())
@@ -103,7 +109,7 @@ def test_every_move_does_the_same_on_both_boards(name: str, scoreboards: Scorebo
 
 @pytest.mark.parametrize("scoreboards", Scoreboards)
 def test_the_journal_leads_back_to_where_comparing_leads(scoreboards: Scoreboards) -> None:
-    """One board gets the schedules it gave out itself, the other one copies that its journal does not know."""
+    """One board gets the schedules it gave out itself, the other copies that its journal does not know."""
     undone, compared = (Board(listing_of("gemm_leaky_relu"), scoreboards=scoreboards) for _ in range(2))
     rng = random.Random(1)
     for _ in range(60):

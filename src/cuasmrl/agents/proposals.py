@@ -130,7 +130,7 @@ class Proposals:
         candidates = self.board.fillers(block, gap)
         if not len(candidates):
             return False
-        i = int(self.rng.choice(candidates))  # type: ignore[arg-type]
+        i = int(self.rng.choice(candidates))
         return self.game.play(Shift(i, gap if self.board.position[i] > gap else gap - 1))
 
     def _drag(self) -> bool:

@@ -118,7 +118,7 @@ def sum_up(waits: Double, executions: Double, by_position: Double) -> float:
 
 
 @compiled
-def _fill(
+def _fill(  # noqa: PLR0913, PLR0917 - compiled code takes arrays one by one
     cells: Int32, start: int, facts: Facts, consumers: Int, needs: Int, consumer_starts: Int, waits: Double,
     executions: Double, total: float, last: int, low: Int, high: Int, legal: Bool, rows: Float,
 ) -> None:  # fmt: skip
@@ -188,9 +188,7 @@ def _show_anchors(cells: Int32, start: int, facts: Facts, rows: Float) -> None:
 
 
 @compiled
-def _show_awaited(
-    cells: Int32, start: int, facts: Facts, waits: Double, total: float, rows: Float
-) -> None:
+def _show_awaited(cells: Int32, start: int, facts: Facts, waits: Double, total: float, rows: Float) -> None:
     """Cycles that others waited for the scoreboard which each raised last before them.
 
     Before the first in a loop that is the last one of the previous iteration.

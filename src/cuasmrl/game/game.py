@@ -57,7 +57,7 @@ class Game:
         """A movable instruction, drawn by the time around it, to another position in its span."""
         i = self.scope.draw(rng)
         positions = self.board.others(i) if farthest is None else self.board.others(i, farthest)
-        return Shift(i, int(rng.choice(positions))) if len(positions) else None  # type: ignore[arg-type]
+        return Shift(i, int(rng.choice(positions))) if len(positions) else None
 
     def _can_move(self, i: int) -> bool:
         return len(self.board.others(i)) > 0

@@ -103,7 +103,14 @@ class Destinations:
             self._flips[:] = False
 
     def find(
-        self, block: Block, waits: Float, rng: np.random.Generator, low: Int, high: Int, found: Int, legal: Bool
+        self,
+        block: Block,
+        waits: Float,
+        rng: np.random.Generator,
+        low: Int,
+        high: Int,
+        found: Int,
+        legal: Bool,
     ) -> None:
         """Fill in, from every position of a block, a column per jump; NOWHERE if it is not `legal`.
 
@@ -114,13 +121,13 @@ class Destinations:
         """
         board, luck = self.board, rng.random((2, len(block), _DIRECTED))
         _destinations(
-            board.cells, board.neighbours[block.number], board.opcodes, self._is_tied, self._flips, waits, luck,
-            low, high, found, legal,
+            board.cells, board.neighbours[block.number], board.opcodes, self._is_tied, self._flips, waits,
+            luck, low, high, found, legal,
         )  # fmt: skip
 
 
 @compiled
-def _destinations(
+def _destinations(  # noqa: PLR0913, PLR0917 - compiled code takes arrays one by one
     cells: Int32, block: Neighbours, opcodes: Int, is_tied: Bool, flips: Bool, waits: Float, luck: Float,
     low: Int, high: Int, found: Int, legal: Bool,
 ) -> None:  # fmt: skip

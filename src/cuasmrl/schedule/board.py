@@ -201,7 +201,8 @@ class Board:
     def alike(self, i: int, most: int) -> list[int]:
         """An instruction and the next ones of its opcode in its block."""
         behind = self.cells[Cell.ORDER, self.position[i] : self.blocks[self.block_of[i]].end]
-        return behind[self.opcodes[behind] == self.opcodes[i]][:most].tolist()
+        found: list[int] = behind[self.opcodes[behind] == self.opcodes[i]][:most].tolist()
+        return found
 
     # ---- moves; each answers whether it was legal, and changes nothing if not ----
 

@@ -51,12 +51,14 @@ class Exchanges:
     @property
     def slack_in(self) -> list[int]:
         self._settle()
-        return self._room.slack_in.tolist()
+        found: list[int] = self._room.slack_in.tolist()
+        return found
 
     @property
     def slack_out(self) -> list[int]:
         self._settle()
-        return self._room.slack_out.tolist()
+        found: list[int] = self._room.slack_out.tolist()
+        return found
 
     @property
     def mask(self) -> Bytes:
@@ -119,7 +121,7 @@ def _slack_out(cells: Int32, block: Neighbours, bounds: Arrays, room: Room, i: i
 @compiled
 def _length(cells: Int32, block: Neighbours) -> int:
     last = cells[Cell.ORDER, block.start + len(block.floor) - 1]
-    return cells[Cell.TIME, last] + (cells[Cell.BITS, last] & STALL)
+    return int(cells[Cell.TIME, last] + (cells[Cell.BITS, last] & STALL))
 
 
 @compiled
@@ -171,7 +173,7 @@ def _nearest(
         if abs(cells[Cell.TIME, block.start + i] - time) > room.longest_spacing:
             return _NOBODY
         if bounds.rows[i, Bound.PIPE] == pipe:
-            return i
+            return int(i)
         p += step
     return _NOBODY
 

@@ -29,7 +29,7 @@ class Neighbours(NamedTuple):
     """Those that have to stay behind each."""
     behind_starts: Int
     floor: Int
-    """Position → the first one that nothing pinned parts from it; its own if something pinned stands there."""
+    """Position → the first one that nothing pinned parts from it; its own if it is pinned itself."""
     ceiling: Int
     """The last one."""
     glued: Int
@@ -95,7 +95,7 @@ def splits_unit(cells: Int32, block: Neighbours, here: int, to: int) -> bool:
         return False
     a = cells[Cell.ORDER, block.start + upper] - block.start
     b = cells[Cell.ORDER, block.start + upper + 1] - block.start
-    return block.glued[a] == b
+    return bool(block.glued[a] == b)
 
 
 @compiled

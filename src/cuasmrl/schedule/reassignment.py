@@ -88,7 +88,7 @@ def _holds(order: Int, pairs: Int) -> bool:
     position = np.empty(len(order), np.int64)
     for p in range(len(order)):
         position[order[p]] = p
-    for k in range(len(pairs)):
+    for k in range(len(pairs)):  # noqa: SIM110 - compiled code has no generators
         if position[pairs[k, 0]] > position[pairs[k, 1]]:
             return False
     return True

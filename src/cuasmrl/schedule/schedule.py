@@ -76,8 +76,8 @@ class Schedule:
     @cached_property
     def key(self) -> bytes:
         """Tells schedules of one listing apart; cheaper than the digest."""
-        found = hashlib.blake2b(self.indices, digest_size=16)
-        found.update(self.bits)
+        found = hashlib.blake2b(self.indices.data, digest_size=16)
+        found.update(self.bits.data)
         return found.digest()
 
     def __eq__(self, other: object) -> bool:

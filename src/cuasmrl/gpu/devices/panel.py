@@ -19,8 +19,8 @@ from cuasmrl.schedule import Schedule
 
 Ratios: TypeAlias = npt.NDArray[np.float64]
 _EQUAL = 3
-"""Conditions without any difference that are enough to call two schedules equally fast. With one or two, climbs
-drift to where other chips are slower: on fused_ff they lost half of what they find with all conditions."""
+"""Conditions without any difference that are enough to call two schedules equally fast. With one or two,
+climbs drift to where other chips are slower."""
 _MARGIN = 2.0
 """Standard errors behind the rival that are enough to give a schedule up."""
 _REMEMBERED = 64

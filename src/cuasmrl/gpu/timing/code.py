@@ -18,6 +18,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.parameters import Parameters
 from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Cached, Kind, Row, Unit, Way
 from cuasmrl.schedule import Block, Schedule, control_flow
+from cuasmrl.schedule.schedule import Int32
 
 Int: TypeAlias = npt.NDArray[np.int64]
 
@@ -72,7 +73,7 @@ class Code:
 
 
 @compiled
-def _set_controls(table: Int, ends: Int, indices: Int, bits: Int) -> None:
+def _set_controls(table: Int, ends: Int, indices: Int32, bits: Int32) -> None:
     """What the schedule decides: control bits, and the places of instructions."""
     for p in range(len(indices)):
         row, control = table[p], bits[indices[p]]
