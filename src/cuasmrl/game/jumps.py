@@ -196,7 +196,7 @@ def _directed_jumps(
 
 @inlined
 def _go(sign: int, here: int, by: int, noted: Int, found: Int, column: int) -> None:
-    """Note a position in its column, unless one before leads there: `noted` says who noted a distance last."""
+    """Note a position in its column, unless one before leads there; `noted` says who noted it last."""
     if noted[by] != sign * here:
         noted[by] = sign * here
         found[column] = here + sign * by
