@@ -7,7 +7,7 @@ them share tells how much all of them touch together.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -62,7 +62,7 @@ def footprint_of(
         groups = _groups(trace, instructions, rooms)
 
         def distinct_of(blocks: Sequence[int], all_of: int) -> float:
-            found = Counter[int]()
+            found: defaultdict[int, float] = defaultdict(float)
             for one in groups:
                 found[one.room] += one.distinct(blocks, all_of)
             return sum(min(size, rooms.bytes_of(room)) for room, size in found.items())
