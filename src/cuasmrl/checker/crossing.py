@@ -354,9 +354,14 @@ def _hazard(written: bool, writes: bool) -> Hazard:
 
 def _add(entry: Entry, register: int, pending: Pending, path: Elapsed) -> bool:
     """Note a path, unless a known one is as dangerous."""
-    paths = entry.setdefault(register, {}).setdefault(pending, [])
-    if any(known.covers(path) for known in paths):
-        return False
+    found = entry.setdefault(register, {})
+    paths = found.get(pending)
+    if paths is None:
+        found[pending] = [path]
+        return True
+    for known in paths:
+        if known.covers(path):
+            return False
     paths[:] = [known for known in paths if not path.covers(known)]
     paths.append(path)
     return True
