@@ -8,7 +8,7 @@ import pytest
 import cuasmrl
 from cuasmrl.agents import AGENTS
 from cuasmrl.deploy.store import Store
-from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.gpu.devices import Objective, VirtualTimer
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import optimizer
 from tests.deploy.triton import kernels
@@ -22,7 +22,13 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(AGENTS.modules, "climber", "tests.climbing:Climber")
     monkeypatch.setitem(AGENTS.modules, "idler", "tests.climbing:Idler")
 
-    def opened(name: str, kernel: TracedKernel, launch: object) -> VirtualTimer:
+    def opened(
+        name: str,
+        kernel: TracedKernel,
+        launch: object,
+        objective: Objective = Objective.NOMINAL,
+        game: int = 0,
+    ) -> VirtualTimer:
         return VirtualTimer(kernel, members=3)
 
     monkeypatch.setattr(optimizer, "open_timer", opened)

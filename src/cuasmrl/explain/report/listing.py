@@ -109,7 +109,8 @@ def _links(loop: HotLoop, seen: range, thick: frozenset[int]) -> str:
     pushed, moved = [], []
     for index, here in loop.before.place.items():
         there = loop.after.place[index]
-        if here == there or here not in seen or there not in seen:
+        has_moved = here != there or index in loop.moved
+        if not has_moved or here not in seen or there not in seen:
             continue
         y, to = here - seen.start + 0.5, there - seen.start + 0.5
         if index in loop.moved:
