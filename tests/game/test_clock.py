@@ -80,3 +80,29 @@ def test_known_times_are_taken_and_counted() -> None:
 def test_no_budget_no_game() -> None:
     with pytest.raises(CuasmrlError, match="budget of 0"):
         clock(0)
+
+
+def test_a_batch_is_as_one_after_the_other() -> None:
+    schedules = [rescheduled("softmax", seed=seed) for seed in (0, 1, 0, 2, 3, 4)]
+    one, many = clock(4), clock(4)
+    heard: list[tuple[list[Evaluation], Clock]] = [([], one), ([], many)]
+    for evaluations, game in heard:
+        game.listener = evaluations.append
+        game.time(schedules[1])
+    rival = schedules[1]
+    expected = [one.time(schedule, rival) for schedule in schedules[:5]]
+    assert many.times(schedules, rival) == expected
+    assert heard[0][0] == heard[1][0]
+    assert (many.best, many.best_time, many.spent) == (one.best, one.best_time, 4)
+    assert many.times(schedules[:5]) == expected
+    with pytest.raises(BudgetSpentError):
+        many.times(schedules[5:])
+    assert many.times([]) == []
+
+
+def test_a_batch_asks_only_for_what_is_not_known() -> None:
+    schedules = [rescheduled("softmax", seed=seed) for seed in range(3)]
+    known = {schedules[1].key: 5.0}
+    game = clock(3, known=known)
+    assert game.times(schedules) == [clock(1).time(schedules[0]), 5.0, clock(1).time(schedules[2])]
+    assert game.best == schedules[1]

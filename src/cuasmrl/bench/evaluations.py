@@ -71,7 +71,7 @@ class EvaluationFigures:
 
 
 class Stopwatch(VirtualTimer):
-    """Also measures how long it takes to time and to profile."""
+    """Also measures how long it takes to time and to profile, if one thread does it."""
 
     timing = 0.0
     profiling = 0.0
@@ -100,7 +100,7 @@ def evaluations(progress: Callable[[int, int], None]) -> list[EvaluationFigures]
 
 
 def evaluations_of(kernel: TracedKernel, count: int = _EVALUATIONS) -> EvaluationFigures:
-    watch = Stopwatch(kernel)
+    watch = Stopwatch(kernel, workers=1)
     clock = Clock(watch, kernel.original, count)
     game = Game(kernel.listing, clock)
     time_only, attributing, table = _replays(watch)

@@ -72,7 +72,7 @@ def game(progress: Callable[[int, int], None]) -> list[GameFigures]:
 def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str) -> GameFigures:
     workload = workloads.get(name)
     kernel = trace_workload(workload, workload.config(config), chip("a100"))
-    watch = Stopwatch(kernel)
+    watch = Stopwatch(kernel, workers=1)
     clock = Clock(watch, kernel.original, _BUDGET)
     environment = kind(lambda: Game(kernel.listing, clock))
     observation, _ = environment.reset(seed=0)

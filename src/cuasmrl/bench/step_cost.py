@@ -59,6 +59,9 @@ class Tape:
         self._model.table(schedule)
         return self._seen(schedule)[0]
 
+    def times(self, schedules: Sequence[Schedule], rival: object = None) -> list[float]:
+        return [self.time(schedule) for schedule in schedules]
+
     def profile(self, schedule: Schedule) -> Profile:
         return self._seen(schedule)[1]
 

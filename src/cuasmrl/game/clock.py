@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices import CandidateError, Rival, Timer
+from cuasmrl.gpu.devices import Rival, Timer
 from cuasmrl.schedule import Schedule
 
 _LATE = 0.6
@@ -61,7 +61,7 @@ class Clock:
         self.listener = listener
         self.spent = 0
         self._times: dict[bytes, float] = {}
-        self.start = self._measure(original)
+        self.start = self._measure([original], None)[0]
         self._times[original.key] = self.start
         self.best, self.best_time = original, self.start
         self._improvements: list[Schedule] = []
@@ -88,17 +88,26 @@ class Clock:
             return found
         if self.is_over:
             raise BudgetSpentError(f"all {self.budget} evaluations are spent")
-        time = self._measure(schedule, rival)
-        self.spent += 1
-        self._times[schedule.key] = time
-        self._keep(time, schedule)
-        is_best = time < self.best_time
-        if is_best:
-            self.best, self.best_time = schedule, time
-            self._improvements.append(schedule)
-        if self.listener is not None:
-            self.listener(Evaluation(self.spent, schedule.key, time, is_best))
-        return time
+        return self._enter(schedule, self._measure([schedule], rival)[0])
+
+    def times(self, schedules: Sequence[Schedule], rival: Schedule | None = None) -> list[float]:
+        """As `time` for each in turn, but the device is asked about all new ones at once, on all cores.
+
+        Where the budget ends, so does the list; raises if it ends before the first. The rival must have been
+        timed before.
+        """
+        new = {s.key: s for s in schedules if s.key not in self._times}
+        asked = list(new.values())[: self.budget - self.spent]
+        measured = dict(zip(new, self._measure(asked, rival), strict=False))
+        times: list[float] = []
+        for schedule in schedules:
+            found = self._times.get(schedule.key)
+            if found is None and schedule.key not in measured:
+                break
+            times.append(self._enter(schedule, measured[schedule.key]) if found is None else found)
+        if schedules and not times:
+            raise BudgetSpentError(f"all {self.budget} evaluations are spent")
+        return times
 
     def finalists(self, count: int) -> list[Schedule]:
         """The best schedule, up to five on the way to it, and for more than six the fastest of the others.
@@ -118,6 +127,19 @@ class Clock:
     def has_seen(self, schedule: Schedule) -> bool:
         return schedule.key in self._times
 
+    def _enter(self, schedule: Schedule, time: float) -> float:
+        """Count an evaluation."""
+        self.spent += 1
+        self._times[schedule.key] = time
+        self._keep(time, schedule)
+        is_best = time < self.best_time
+        if is_best:
+            self.best, self.best_time = schedule, time
+            self._improvements.append(schedule)
+        if self.listener is not None:
+            self.listener(Evaluation(self.spent, schedule.key, time, is_best))
+        return time
+
     def _keep(self, time: float, schedule: Schedule) -> None:
         """Take it up if it is one of the fastest; of equals the later ones stay."""
         if time < self.start:
@@ -125,13 +147,11 @@ class Clock:
             if len(self._field) > _FIELD:
                 heappop(self._field)
 
-    def _measure(self, schedule: Schedule, rival: Schedule | None = None) -> float:
-        known = self.known.get(schedule.key)
-        if known is not None:
-            return known
-        try:
-            if rival is None or math.isinf(self._times.get(rival.key, math.inf)):
-                return self.timer.time(schedule)
-            return self.timer.time(schedule, Rival(rival, self._times[rival.key]))
-        except CandidateError:
-            return math.inf
+    def _measure(self, schedules: Sequence[Schedule], rival: Schedule | None) -> list[float]:
+        """Known times are taken as they are, the device is asked for the others."""
+        time = math.inf if rival is None else self._times.get(rival.key, math.inf)
+        unknown = [schedule for schedule in schedules if schedule.key not in self.known]
+        asked = iter(
+            self.timer.times(unknown, None if rival is None or math.isinf(time) else Rival(rival, time))
+        )
+        return [self.known[s.key] if s.key in self.known else next(asked) for s in schedules]

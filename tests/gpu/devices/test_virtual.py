@@ -1,8 +1,10 @@
 """The virtual GPU as a timer."""
 
+import math
+
 import pytest
 
-from cuasmrl.gpu.devices import Objective, Rival, VirtualTimer
+from cuasmrl.gpu.devices import CandidateError, Objective, Rival, VirtualTimer
 from cuasmrl.gpu.devices.objective import (
     PICKING_SEEDS,
     REFERENCE_SEEDS,
@@ -15,6 +17,7 @@ from cuasmrl.gpu.devices.objective import (
 )
 from cuasmrl.gpu.timing import Reason
 from cuasmrl.gpu.timing.uncertainty import compare, measure
+from cuasmrl.schedule import Schedule
 from tests.traced_kernels import rescheduled, traced
 
 
@@ -122,3 +125,29 @@ def test_a_rival_makes_no_difference_to_a_faster_schedule() -> None:
     fresh = VirtualTimer(kernel)
     rival = Rival(slow, fresh.time(slow))
     assert fresh.time(fast, rival) == timer.time(fast)
+
+
+def test_times_do_not_depend_on_the_number_of_workers() -> None:
+    kernel = traced("gemm_leaky_relu")
+    schedules = [rescheduled("gemm_leaky_relu", seed=seed) for seed in range(8)]
+    one, two, three = (VirtualTimer(kernel, workers=workers) for workers in (1, 2, 3))
+    rival = Rival(schedules[0], one.time(schedules[0]))
+    expected = [one.time(schedule, rival) for schedule in schedules]
+    for timer in (one, two, three):
+        assert timer.times(schedules, rival) == expected
+        assert timer.times(schedules) == [one.time(schedule) for schedule in schedules]
+
+
+def test_a_schedule_that_cannot_be_timed_takes_for_ever() -> None:
+    kernel = traced("gemm_leaky_relu")
+    bad, good = rescheduled("gemm_leaky_relu", seed=0), rescheduled("gemm_leaky_relu", seed=1)
+
+    class Refusing(VirtualTimer):
+        def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
+            if schedule == bad:
+                raise CandidateError("refused")
+            return super().time(schedule, rival)
+
+    for workers in (1, 2):
+        timer = Refusing(kernel, workers=workers)
+        assert timer.times([bad, good]) == [math.inf, timer.time(good)]

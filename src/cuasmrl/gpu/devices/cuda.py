@@ -11,7 +11,7 @@ import numpy as np
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Ready, Times
-from cuasmrl.gpu.devices.device import CandidateError, Profile, Rival
+from cuasmrl.gpu.devices.device import CandidateError, Profile, Rival, time_or_never
 from cuasmrl.gpu.devices.driver import INSTEAD, Gpu, load
 from cuasmrl.gpu.devices.packed import pack
 from cuasmrl.gpu.devices.rounds import MeasuredGain, judge, relative_time
@@ -102,6 +102,10 @@ class CudaTimer:
         cubin = self._admit(schedule)
         times = self._race(schedule, (self.kernel.cubin.data, cubin), SEARCH_ROUNDS)
         return self.ready.time * relative_time(times)
+
+    def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
+        """One after the other: they share the GPU."""
+        return [time_or_never(self, schedule, rival) for schedule in schedules]
 
     def profile(self, schedule: Schedule) -> Profile:
         """A GPU does not say where time went."""

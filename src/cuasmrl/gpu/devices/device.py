@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -42,6 +43,14 @@ class Rival:
     time: float
 
 
+def time_or_never(timer: Timer, schedule: Schedule, rival: Rival | None = None) -> float:
+    """The time of a schedule, infinite if the device cannot time it."""
+    try:
+        return timer.time(schedule, rival)
+    except CandidateError:
+        return math.inf
+
+
 class Timer(Protocol):
     """Times schedules of one kernel."""
 
@@ -57,6 +66,12 @@ class Timer(Protocol):
         """How long a schedule takes, for comparison with others while searching; may raise CandidateError.
 
         With a rival the device may stop as soon as the schedule is clearly slower, or no different.
+        """
+
+    def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
+        """What `time` gives for each of them, infinite where that would raise CandidateError.
+
+        A device may use all cores for it; the times do not depend on how many there are.
         """
 
     def profile(self, schedule: Schedule) -> Profile:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan, sqrt
 from statistics import fmean
+from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -52,6 +53,7 @@ class Panel:
         self.conditions = tuple(conditions)
         self.noise = noise
         self.replays = 0
+        self._lock = Lock()
         self._ratios: OrderedDict[bytes, Ratios] = OrderedDict()
         """Of schedules seen lately, by their key; NaN under conditions that were not needed."""
         self._tables: dict[int, tuple[bytes, Int]] = {}
@@ -61,27 +63,29 @@ class Panel:
         self._ratios[original.key] = np.ones(len(self.conditions))
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
-        """In cycles; a rough figure, above the rival's, if the rival is clearly ahead."""
+        """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask."""
         if rival is not None:
             return self._race(schedule, rival)
         return self.start * float(self.ratios(schedule).mean())
 
     def ratios(self, schedule: Schedule) -> Ratios:
         """Under every condition, relative to the original."""
+        found = self._remembered(schedule)
         for k in range(len(self.conditions)):
-            self._ratio(k, schedule)
-        return self._ratios[schedule.key]
+            self._ratio(found, k, schedule)
+        return found
 
     def _race(self, schedule: Schedule, rival: Rival) -> float:
+        new, old = self._remembered(schedule), self._remembered(rival.schedule)
         differences: list[float] = []
         for k in range(len(self.conditions)):
-            differences.append(self._ratio(k, schedule) - self._ratio(k, rival.schedule))
+            differences.append(self._ratio(new, k, schedule) - self._ratio(old, k, rival.schedule))
             if len(differences) == _EQUAL and not any(differences):
                 return rival.time
             behind = fmean(differences)
             if k + 1 < len(self.conditions) and behind > _MARGIN * self._error(differences):
                 return rival.time + self.start * behind
-        return self.start * float(self._ratios[schedule.key].mean())
+        return self.start * float(new.mean())
 
     def _error(self, differences: Sequence[float]) -> float:
         """Of the mean over the conditions so far, as a guess of that over all: by how much these differ, and
@@ -91,20 +95,26 @@ class Panel:
             noise = min(noise, float(np.std(differences, ddof=1)))
         return noise * sqrt(1 / done - 1 / len(self.conditions))
 
-    def _ratio(self, k: int, schedule: Schedule) -> float:
-        ratios = self._ratios.get(schedule.key)
-        if ratios is None:
-            ratios = self._ratios[schedule.key] = np.full(len(self.conditions), np.nan)
-            if len(self._ratios) > _REMEMBERED:
-                self._ratios.popitem(last=False)
-        else:
-            self._ratios.move_to_end(schedule.key)
-        if isnan(ratios[k]):
-            ratios[k] = self._cycles(k, schedule) / self._starts[k]
-        return float(ratios[k])
+    def _remembered(self, schedule: Schedule) -> Ratios:
+        """What is known of a schedule; it is filled in by whoever needs more."""
+        with self._lock:
+            found = self._ratios.get(schedule.key)
+            if found is None:
+                found = self._ratios[schedule.key] = np.full(len(self.conditions), np.nan)
+                if len(self._ratios) > _REMEMBERED:
+                    self._ratios.popitem(last=False)
+            else:
+                self._ratios.move_to_end(schedule.key)
+            return found
+
+    def _ratio(self, found: Ratios, k: int, schedule: Schedule) -> float:
+        if isnan(found[k]):
+            found[k] = self._cycles(k, schedule) / self._starts[k]
+        return float(found[k])
 
     def _cycles(self, k: int, schedule: Schedule) -> int:
-        self.replays += 1
+        with self._lock:
+            self.replays += 1
         condition = self.conditions[k]
         return condition.cycles(self._table(condition.model, schedule))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
 
-from cuasmrl.gpu.devices.device import Profile, Rival
+from cuasmrl.gpu.devices.device import Profile, Rival, time_or_never
 from cuasmrl.gpu.devices.effort import ITERATIONS, MOST, Effort, climb, measure_effort
 from cuasmrl.gpu.devices.objective import (
     PICKING_SEEDS,
@@ -49,8 +51,11 @@ class VirtualTimer:
         iterations: int | None = None,
         seeds: Sequence[int] | None = None,
         members: int = MEMBERS,
+        workers: int | None = None,
     ) -> None:
         """`game` is the seed of the player: each game has chips of its own to search on.
+
+        `workers` threads time a batch of schedules; by default one for each core of this process.
 
         With `iterations` and `seeds` the nominal chip is replayed so, without measuring how much is needed.
         """
@@ -58,6 +63,7 @@ class VirtualTimer:
         self.objective = Objective.NOMINAL if seeds is not None else objective
         self.members = members
         self.game = game
+        self.workers = workers or len(os.sched_getaffinity(0))
         self._given = (
             None if seeds is None else Effort(iterations or ITERATIONS[-1], len(seeds), 0.0, None, 0)
         )
@@ -109,6 +115,14 @@ class VirtualTimer:
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         return self.panel.time(schedule, rival)
+
+    def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
+        """Replays release Python's lock, so threads do. A time depends on schedule and rival only."""
+        if self.workers == 1 or len(schedules) < 2:
+            return [time_or_never(self, schedule, rival) for schedule in schedules]
+        _ = self.panel
+        with ThreadPoolExecutor(self.workers) as pool:
+            return list(pool.map(lambda schedule: time_or_never(self, schedule, rival), schedules))
 
     def profile(self, schedule: Schedule) -> Profile:
         """On the nominal chip."""
