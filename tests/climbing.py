@@ -58,4 +58,4 @@ def kernel() -> TracedKernel:
 
 @lru_cache
 def faster() -> Schedule:
-    return match(Climber(), kernel().listing, VirtualTimer(kernel()), budget=100, seed=0).best
+    return match(Climber(), kernel(), VirtualTimer(kernel()), budget=100, seed=0).best

@@ -27,7 +27,7 @@ SMALL = PPO(weights=None, rollout=32, batch=16, epochs=2, width=8, horizon=64, r
 
 def play(agent: Agent, name: str = "softmax", budget: int = 60, seed: int = 0) -> Clock:
     kernel = traced(name)
-    return match(agent, kernel.listing, VirtualTimer(kernel, iterations=2, seeds=(1,)), budget, seed)
+    return match(agent, kernel, VirtualTimer(kernel, iterations=2, seeds=(1,)), budget, seed)
 
 
 @pytest.mark.parametrize("learns", [True, False])

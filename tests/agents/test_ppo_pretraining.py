@@ -61,7 +61,7 @@ def test_it_explores_from_the_compilers_schedule() -> None:
     kernel = traced("softmax")
     clock = Clock(VirtualTimer(kernel), kernel.original, 1)
     np.testing.assert_array_equal(
-        found.seen[0], FreeGame(lambda: Game(kernel.listing, clock)).reset(seed=0)[0]
+        found.seen[0], FreeGame(lambda: Game(kernel.listing, clock, kernel)).reset(seed=0)[0]
     )
     np.testing.assert_array_equal(found.gains, again.gains)
 
@@ -91,7 +91,7 @@ def test_weights_play_another_kernel(tmp_path: Path) -> None:
     timer = VirtualTimer(kernel, iterations=2, seeds=(1,))
     for learns in (False, True):
         agent = PPO(weights=tmp_path / "w.safetensors", width=8, learns=learns, rollout=32)
-        assert match(agent, kernel.listing, timer, 40, 0).spent == 40
+        assert match(agent, kernel, timer, 40, 0).spent == 40
 
 
 def test_weights_for_another_game_are_refused(tmp_path: Path) -> None:

@@ -33,9 +33,7 @@ def played(
 ) -> tuple[Clock, list[Evaluation]]:
     traced_kernel, seen = KERNELS[kernel](), list[Evaluation]()
     timer = VirtualTimer(traced_kernel, iterations=2, seeds=(1,))
-    clock = match(
-        AGENTS.named(name), traced_kernel.listing, timer, budget, seed, None, seen.append, scoreboards
-    )
+    clock = match(AGENTS.named(name), traced_kernel, timer, budget, seed, None, seen.append, scoreboards)
     return clock, seen
 
 
@@ -91,7 +89,7 @@ def test_a_search_stops_when_there_is_nothing_new() -> None:
 def test_every_kind_of_proposal_keeps_the_schedule_legal(kind: str) -> None:
     kernel = small_gemm()
     clock = Clock(VirtualTimer(kernel, iterations=2, seeds=(1,)), kernel.original, 1)
-    game = Game(kernel.listing, clock)
+    game = Game(kernel.listing, clock, kernel)
     weights: dict[str, Any] = dict.fromkeys(Mix().weights(), 0.0) | {kind: 1.0}
     proposals = Proposals(game, random.Random(0), replace(Mix(), **weights))
     played = sum(proposals.play() == kind for _ in range(200))

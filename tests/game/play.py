@@ -23,7 +23,7 @@ def new_clock(name: str, budget: int = 1000) -> Clock:
 
 def new_game(name: str, budget: int = 1000, clock: Clock | None = None) -> Callable[[], Game]:
     shared = clock or new_clock(name, budget)
-    return lambda: Game(traced(name).listing, shared)
+    return lambda: Game(traced(name).listing, shared, traced(name))
 
 
 def random_steps(env: FreeGame | PublishedGame, steps: int, seed: int = 0) -> Iterator[Step]:

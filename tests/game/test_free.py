@@ -75,7 +75,7 @@ def test_each_jump_goes_where_it_says() -> None:
 def test_instructions_go_where_warps_wait() -> None:
     env = FreeGame(new_game("gemm_leaky_relu"))
     env.reset()
-    waits = env.game.clock.timer.profile(env.game.original).waits.sum(axis=1)
+    waits = env.game.profile(env.game.original).waits.sum(axis=1)
     for number, jump in enumerate(JUMPS):
         if jump.kind is Kind.GAP:
             to = env._targets[:, number]
@@ -87,7 +87,7 @@ def test_instructions_go_where_warps_wait() -> None:
 def test_the_longer_warps_wait_the_more_jumps_lead_there() -> None:
     env = FreeGame(new_game("gemm_leaky_relu"))
     env.reset()
-    waits = env.game.clock.timer.profile(env.game.original).waits.sum(axis=1)
+    waits = env.game.profile(env.game.original).waits.sum(axis=1)
     drawn = np.zeros(len(waits))
     for number, jump in enumerate(JUMPS):
         if jump.kind is Kind.GAP:

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Protocol
 
-from cuasmrl.binary.sass import Listing
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer
-from cuasmrl.schedule import Schedule, Scoreboards
+from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.schedule import Scoreboards
 
 
 class Agent(Protocol):
@@ -26,7 +26,7 @@ class Agent(Protocol):
 
 def match(
     agent: Agent,
-    listing: Listing,
+    kernel: TracedKernel,
     timer: Timer,
     budget: int,
     seed: int,
@@ -35,7 +35,7 @@ def match(
     scoreboards: Scoreboards = Scoreboards.KEPT,
 ) -> Clock:
     """Let an agent play on a kernel until its budget is spent or it has nothing left to try."""
-    clock = Clock(timer, Schedule.original(listing), budget, known, listener)
+    clock = Clock(timer, kernel.original, budget, known, listener)
     with contextlib.suppress(BudgetSpentError):
-        agent.play(lambda: Game(listing, clock, scoreboards=scoreboards), seed)
+        agent.play(lambda: Game(kernel.listing, clock, kernel, scoreboards=scoreboards), seed)
     return clock

@@ -118,7 +118,7 @@ def explore(kernel: TracedKernel, curriculum: Curriculum, seed: int) -> Lesson:
     clock = Clock(VirtualTimer(kernel), kernel.original, curriculum.moves)
 
     def new_game() -> Game:
-        return Game(kernel.listing, clock, scoreboards=curriculum.scoreboards)
+        return Game(kernel.listing, clock, kernel, scoreboards=curriculum.scoreboards)
 
     game = FreeGame(new_game, horizon=curriculum.moves, keep_worse=False)
     env = Lessons(game, PPO.unit, curriculum.patience, PPO.aside, seed)

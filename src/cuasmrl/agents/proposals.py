@@ -97,7 +97,7 @@ class Proposals:
         """A position drawn by how long warps waited there."""
         if self._gaps is None:
             # Not before it is needed: a profile costs as much as an evaluation.
-            waits = self.game.clock.timer.profile(self._schedule).waits.sum(axis=1)
+            waits = self.game.profile(self._schedule).waits.sum(axis=1)
             self._gaps = Gaps(self.game.scope.blocks, waits)
         return self._gaps.draw(self.rng)
 

@@ -66,7 +66,7 @@ def transfers(
 
 def _gain(agent: Agent, kernel: TracedKernel, budget: int, seed: int, scoreboards: Scoreboards) -> Gain:
     timer = VirtualTimer(kernel)
-    clock = match(agent, kernel.listing, timer, budget, seed, scoreboards=scoreboards)
+    clock = match(agent, kernel, timer, budget, seed, scoreboards=scoreboards)
     return timer.confirm(kernel.original, clock.best)
 
 

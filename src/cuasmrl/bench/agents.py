@@ -130,7 +130,7 @@ def _play(
     timer = VirtualTimer(kernel, Objective(objective), seed)
     how = Scoreboards(scoreboards)
     start = process_time()
-    clock = match(AGENTS.named(agent), kernel.listing, timer, budget, seed, scoreboards=how)
+    clock = match(AGENTS.named(agent), kernel, timer, budget, seed, scoreboards=how)
     seconds = process_time() - start
     finalists = clock.finalists(FINALISTS)
     best = timer.pick(kernel.original, finalists) if finalists else kernel.original

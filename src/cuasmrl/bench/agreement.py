@@ -85,7 +85,7 @@ def _agreement(name: str, objective: Objective, l2: L2) -> Agreement:
     chosen = workloads.get(workload)
     kernel = trace_workload(chosen, chosen.config(config), chip("a100"), l2=l2)
     timer = Visits(kernel, objective)
-    match(Greedy(), kernel.listing, timer, _EVALUATIONS, seed=0)
+    match(Greedy(), kernel, timer, _EVALUATIONS, seed=0)
     visited = list(timer.visited.values())
     schedules = [kernel.original, *random.Random(0).sample(visited[1:], min(_SAMPLE, len(visited) - 1))]
     whole = timer.whole

@@ -12,8 +12,8 @@ import numpy as np
 from rich.table import Table
 
 from cuasmrl import workloads
-from cuasmrl.bench.evaluations import Stopwatch
-from cuasmrl.game import Clock, FreeGame, Game, PublishedGame
+from cuasmrl.bench.evaluations import Stopwatch, WatchedGame
+from cuasmrl.game import Clock, FreeGame, PublishedGame
 from cuasmrl.gpu.chips import chip
 from cuasmrl.workloads.tracing import trace_workload
 
@@ -74,10 +74,11 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
     kernel = trace_workload(workload, workload.config(config), chip("a100"))
     watch = Stopwatch(kernel, workers=1)
     clock = Clock(watch, kernel.original, _BUDGET)
-    environment = kind(lambda: Game(kernel.listing, clock))
+    played = WatchedGame(kernel.listing, clock, kernel)
+    environment = kind(lambda: played)
     observation, _ = environment.reset(seed=0)
     rng = np.random.default_rng(0)
-    masking = stepping = watch.timing = watch.profiling = 0.0
+    masking = stepping = watch.timing = played.profiling = 0.0
     steps, before = 0, clock.spent
     # Only steps that ask the device count: a schedule seen before would flatter the figure.
     while clock.spent - before < _STEPS and steps < _MOST_STEPS:
@@ -94,7 +95,7 @@ def _measure(kind: type[PublishedGame] | type[FreeGame], name: str, config: str)
             environment.reset()
     evaluated = clock.spent - before
     # An observation with waits in it takes its time from the replay that names them.
-    replaying = watch.timing + watch.profiling
+    replaying = watch.timing + played.profiling
     return GameFigures(
         game="AssemblyGame-v0" if kind is PublishedGame else "AssemblyGame-v1",
         kernel=f"{name} {config}",

@@ -16,9 +16,9 @@ from cuasmrl.binary.sass.opcodes import Space
 from cuasmrl.compiled import compiled, inlined
 from cuasmrl.game.jumps import JUMPS, Bool
 from cuasmrl.game.scope import Scope
-from cuasmrl.gpu.devices import Profile
+from cuasmrl.gpu.profile import Profile
 from cuasmrl.gpu.timing import REASON_NAMES, Reason
-from cuasmrl.schedule import Block, Board
+from cuasmrl.schedule import Board, loop_depths
 from cuasmrl.schedule.cells import HOLDS, STALL, Cell, Int32
 from cuasmrl.schedule.scoreboards import awaited_boards
 
@@ -219,7 +219,7 @@ def _show_awaited(cells: Int32, start: int, facts: Facts, waits: Double, total: 
 def _static(board: Board, scope: Scope, profile: Profile) -> Float:
     rows = np.zeros((len(board.code), len(STATIC)), np.float32)
     most = max(1.0, float(profile.executions.max(initial=0.0)))
-    depth = _loop_depths(board.blocks)
+    depth = [min(_DEEPEST, depth) for depth in loop_depths(board.blocks)]
     weights = dict(zip(scope.movable, scope.weights, strict=True))
     largest = max(scope.weights)
     for block in scope.blocks:
@@ -237,16 +237,6 @@ def _static(board: Board, scope: Scope, profile: Profile) -> Float:
                 weights.get(i, 0.0) / largest,
             ]  # fmt: skip
     return rows
-
-
-def _loop_depths(blocks: tuple[Block, ...]) -> list[int]:
-    """Jumps backwards that span a block: compilers lay a loop out in one piece."""
-    depth = [0] * len(blocks)
-    for block in blocks:
-        for target in block.successors:
-            for number in range(target, block.number + 1):
-                depth[number] = min(_DEEPEST, depth[number] + 1)
-    return depth
 
 
 def _consumers(board: Board, start: int, end: int) -> tuple[Int, Int, Int]:

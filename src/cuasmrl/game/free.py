@@ -98,7 +98,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
         self.action_space = spaces.Discrete(self.stop + 1)
         self.observation_space = spaces.Box(0.0, 1.0, (self.rows, len(COLUMNS)), np.float32)
         self._anchors = is_anchor(board)
-        profile = self.game.clock.timer.profile(self.game.original)
+        profile = self.game.profile(self.game.original)
         self._destinations = Destinations(board)
         self._features = Features(board, scope, profile, self._anchors)
         self._positions = np.concatenate([np.arange(block.start, block.end) for block in scope.blocks])
@@ -197,7 +197,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
 
     def _look(self, last: int) -> None:
         """Make the observation and the mask of the present schedule; `last` is the instruction moved last."""
-        profile = self.game.clock.timer.profile(self._schedule)
+        profile = self.game.profile(self._schedule)
         waits = np.empty(len(profile.waits))
         total = max(1.0, sum_up(profile.waits, profile.executions, waits))
         count = len(self._positions)

@@ -8,24 +8,35 @@ from cuasmrl.binary.sass import Listing
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game.clock import Clock
 from cuasmrl.game.scope import MOST_ROWS, scope_of
+from cuasmrl.gpu.devices.objective import SEARCH_SEEDS
+from cuasmrl.gpu.profile import Profile, guessed, replayed
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Board, Move, Schedule, Scoreboards, Shift, play
+
+_ITERATIONS = 4
+"""Of each loop, in a replay that says where time goes."""
 
 
 class Game:
-    """Moves change the board, the clock times it. The device behind the timer stays unknown to players."""
+    """Moves change the board, the clock times it. Of the device players know nothing but times."""
 
     def __init__(
         self,
         listing: Listing,
         clock: Clock,
+        traced: TracedKernel | None = None,
         most_rows: int = MOST_ROWS,
         scoreboards: Scoreboards = Scoreboards.KEPT,
     ) -> None:
-        """Several games may share a clock: then they share a budget, and times."""
+        """Several games may share a clock: then they share a budget, and times.
+
+        `traced` is the kernel as a model can replay it, whatever the device is; None if it cannot be traced.
+        """
+        self.traced = traced
         self.board = Board(listing, scoreboards=scoreboards)
         self.clock = clock
         self.original = clock.original
-        self.scope = scope_of(self.board, clock.timer.profile(self.original), most_rows)
+        self.scope = scope_of(self.board, self.profile(self.original), most_rows)
         if not any(self._can_move(i) for i in self.scope.movable):
             raise CuasmrlError(
                 f"kernel {listing.kernel.name} has no legal move in the code where its time goes; "
@@ -44,6 +55,13 @@ class Game:
     def time(self) -> float:
         """Of the present schedule."""
         return self.clock.time(self.schedule)
+
+    def profile(self, schedule: Schedule) -> Profile:
+        """Where the time of a schedule goes: on the chip as its file describes it, which no device is asked
+        for, or guessed."""
+        if self.traced is None:
+            return guessed(self.board)
+        return replayed(self.traced.part(_ITERATIONS), schedule, SEARCH_SEEDS[0])
 
     def play(self, move: Move) -> bool:
         """Carry out a move; False, and nothing changed, if it is not legal."""

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-import numpy as np
-
-from cuasmrl.gpu.devices import Profile
+from cuasmrl.gpu.profile import Profile
 from cuasmrl.schedule import Block, Board
 
 MOST_ROWS = 512
@@ -48,10 +46,8 @@ def drawn(rng: random.Random, shares: Sequence[float]) -> int:
 
 
 def scope_of(board: Board, profile: Profile, most_rows: int = MOST_ROWS) -> Scope:
-    """The blocks that take most of the time, as many as fit; all of them if the device could not say."""
-    spent = profile.executions + profile.waits.sum(axis=1)
-    if not spent.any():
-        spent = np.ones(len(spent))
+    """The blocks that take most of the time, as many as fit."""
+    spent = profile.spent
     by_block = {block.number: float(spent[block.start : block.end].sum()) for block in board.blocks}
     movable = {block.number: _movable(board, block) for block in board.blocks}
     chosen: list[Block] = []

@@ -16,6 +16,7 @@ from cuasmrl.gpu.launches import LaunchRecord
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import L2, Model, load_parameters, trace_share
 from cuasmrl.gpu.timing.code import Code
+from cuasmrl.gpu.timing.excerpt import excerpt
 from cuasmrl.schedule import Schedule, schedule_of
 
 
@@ -32,6 +33,7 @@ class TracedKernel:
     chip: Chip
     l2: L2 = L2.COLD
     """What L2 holds when the kernel starts."""
+    _parts: dict[int, Model] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def original(self) -> Schedule:
@@ -41,6 +43,13 @@ class TracedKernel:
     @cached_property
     def model(self) -> Model:
         return Model(self.original, self.trace, self.chip, l2=self.l2)
+
+    def part(self, iterations: int) -> Model:
+        """What a search replays: so many iterations of each loop."""
+        if iterations not in self._parts:
+            trace = excerpt(self.trace, iterations)
+            self._parts[iterations] = Model(self.original, trace, self.chip, l2=self.l2)
+        return self._parts[iterations]
 
     def schedule_in(self, cubin: Cubin) -> Schedule:
         """The schedule that another cubin holds of this kernel."""

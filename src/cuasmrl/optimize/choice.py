@@ -106,9 +106,7 @@ def _try(
         kernel = kernels[name]
         timer = VirtualTimer(kernel, trial.objective, trial.seed)
         try:
-            clock = match(
-                trial.agent, kernel.listing, timer, trial.budget, trial.seed, scoreboards=trial.scoreboards
-            )
+            clock = match(trial.agent, kernel, timer, trial.budget, trial.seed, scoreboards=trial.scoreboards)
         except CuasmrlError:
             # Nothing in it may move: it stays as it was compiled.
             continue

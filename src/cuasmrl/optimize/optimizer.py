@@ -230,7 +230,7 @@ def _name(subject: Subject, request: Request) -> str:
 
 
 def _game(subject: Subject, clock: Clock, config: RunConfig) -> Game:
-    return Game(subject.kernel.listing, clock, scoreboards=Scoreboards(config.scoreboards))
+    return Game(subject.kernel.listing, clock, subject.kernel, scoreboards=Scoreboards(config.scoreboards))
 
 
 def _check_movable(subject: Subject, timer: Timer, config: RunConfig) -> None:

@@ -1,7 +1,7 @@
 """Basic blocks and the control flow graph of a kernel."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -44,6 +44,16 @@ def control_flow(listing: Listing) -> tuple[Block, ...]:
         known = numbered(far) if far.issuperset(near) else numbered(far.union(near))
         blocks.append(Block(number, start, end, known))
     return tuple(blocks)
+
+
+def loop_depths(blocks: Sequence[Block]) -> list[int]:
+    """Of each block: how many jumps backwards span it. Compilers lay a loop out in one piece."""
+    depth = [0] * len(blocks)
+    for block in blocks:
+        for target in block.successors:
+            for number in range(target, block.number + 1):
+                depth[number] += 1
+    return depth
 
 
 def _leaders(

@@ -11,7 +11,6 @@ from cuasmrl.gpu.devices import CandidateError, Timer
 from cuasmrl.gpu.devices.cuda import CudaTimer
 from cuasmrl.gpu.devices.worker import Connect
 from cuasmrl.gpu.launches.launch import Launch
-from cuasmrl.gpu.timing import Reason
 from cuasmrl.schedule import Schedule
 from tests.gpu.devices.fake_driver import FakeDriver, Scene, name_of
 from tests.gpu.devices.launched import launch_of
@@ -64,12 +63,6 @@ def test_a_gain_is_confirmed(timer: CudaTimer) -> None:
     assert len(gain.members) == 200
     assert not timer.confirm(faster, rescheduled(KERNEL, 1)).survives
     assert timer.confirm(original, original).refusal == "both schedules are the same"
-
-
-def test_a_gpu_says_nothing_about_places(timer: Timer) -> None:
-    profile = timer.profile(traced(KERNEL).original)
-    assert not profile.executions.any()
-    assert profile.waits.shape == (len(traced(KERNEL).listing.instructions), len(Reason))
 
 
 def test_nothing_uncertified_reaches_the_gpu(timer: Timer) -> None:

@@ -79,8 +79,6 @@ def test_a_wrong_schedule_never_reaches_a_device() -> None:
         def time(self, schedule: Schedule) -> float:
             raise AssertionError
 
-        profile = time
-
         def confirm(self, old: Schedule, new: Schedule) -> Gain:
             raise AssertionError
 

@@ -11,13 +11,12 @@ import numpy as np
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Ready, Times
-from cuasmrl.gpu.devices.device import CandidateError, Profile, Rival, time_or_never
+from cuasmrl.gpu.devices.device import CandidateError, Rival, time_or_never
 from cuasmrl.gpu.devices.driver import INSTEAD, Gpu, load
 from cuasmrl.gpu.devices.packed import pack
 from cuasmrl.gpu.devices.rounds import MeasuredGain, judge, relative_time
 from cuasmrl.gpu.devices.worker import Connect, Worker, WorkerError
 from cuasmrl.gpu.launches.launch import Launch
-from cuasmrl.gpu.timing import Reason
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Schedule
 
@@ -106,10 +105,6 @@ class CudaTimer:
     def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
         """One after the other: they share the GPU."""
         return [time_or_never(self, schedule, rival) for schedule in schedules]
-
-    def profile(self, schedule: Schedule) -> Profile:
-        """A GPU does not say where time went."""
-        return Profile.unknown(len(schedule.order), len(Reason))
 
     @property
     def finalists(self) -> int:

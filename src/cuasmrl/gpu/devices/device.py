@@ -5,30 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import Protocol
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.uncertainty import Gain
 from cuasmrl.schedule import Schedule
-
-Float: TypeAlias = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Profile:
-    """Where the time of a schedule went, by position; a device that cannot look inside leaves all at zero."""
-
-    executions: Float
-    """How often a position was executed, by all warps together."""
-    waits: Float
-    """Cycles that warps waited at a position, a column per `timing.Reason`."""
-
-    @staticmethod
-    def unknown(positions: int, reasons: int) -> Profile:
-        return Profile(np.zeros(positions), np.zeros((positions, reasons)))
 
 
 class CandidateError(CuasmrlError):
@@ -73,9 +54,6 @@ class Timer(Protocol):
 
         A device may use all cores for it; the times do not depend on how many there are.
         """
-
-    def profile(self, schedule: Schedule) -> Profile:
-        """Where that time went."""
 
     @property
     def finalists(self) -> int:

@@ -16,8 +16,8 @@ from math import ceil
 
 import numpy as np
 
-from cuasmrl.gpu.devices.device import Profile
 from cuasmrl.gpu.devices.panel import Condition, Ratios
+from cuasmrl.gpu.profile import Profile
 from cuasmrl.schedule import Board, Schedule, Shift, play
 
 ITERATIONS = (4, 8, 12)
@@ -74,7 +74,7 @@ class Effort:
 def climb(board: Board, profile: Profile, cycles: Callable[[Schedule], int], seed: int) -> list[Pair]:
     """Random moves where the time goes, kept if they are not slower; what was met on the way."""
     rng = random.Random(seed)
-    spent = profile.executions + profile.waits.sum(axis=1)
+    spent = profile.spent
     movable = [i for i in range(len(board.code)) if not board.fixed[i] and i not in board.glued and spent[i]]
     if not movable:
         return []

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
-import numpy as np
-
-from cuasmrl.gpu.devices.device import Profile, Rival, time_or_never
+from cuasmrl.gpu.devices.device import Rival, time_or_never
 from cuasmrl.gpu.devices.effort import ITERATIONS, MOST, Effort, climb, measure_effort
 from cuasmrl.gpu.devices.objective import (
     PICKING_SEEDS,
@@ -23,8 +21,8 @@ from cuasmrl.gpu.devices.objective import (
     searching_members,
 )
 from cuasmrl.gpu.devices.panel import Condition, Panel
-from cuasmrl.gpu.timing import Model, Reason
-from cuasmrl.gpu.timing.excerpt import excerpt
+from cuasmrl.gpu.profile import replayed
+from cuasmrl.gpu.timing import Model
 from cuasmrl.gpu.timing.uncertainty import UNIT, Gain, compare, measure
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Board, Schedule
@@ -68,7 +66,6 @@ class VirtualTimer:
             None if seeds is None else Effort(iterations or ITERATIONS[-1], len(seeds), 0.0, None, 0)
         )
         self._seeds = tuple(seeds or SEARCH_SEEDS)
-        self._parts: dict[int, Model] = {}
 
     @property
     def device(self) -> str:
@@ -85,18 +82,18 @@ class VirtualTimer:
     @property
     def part(self) -> Model:
         """What is replayed while searching: few iterations of each loop, on the nominal chip."""
-        return self._excerpt(self.effort.iterations)
+        return self.kernel.part(self.effort.iterations)
 
     @cached_property
     def effort(self) -> Effort:
         """How much is replayed to score a schedule."""
         if self._given is not None:
             return self._given
-        part, original = self._excerpt(ITERATIONS[0]), self.kernel.original
-        seed, blocks = self._seeds[0], self._excerpt(ITERATIONS[0]).resident
+        part, original = self.kernel.part(ITERATIONS[0]), self.kernel.original
+        seed, blocks = self._seeds[0], self.kernel.part(ITERATIONS[0]).resident
         pairs = climb(
             Board(self.kernel.listing),
-            _profile(part, original, seed),
+            replayed(part, original, seed),
             lambda schedule: part.cycles(part.table(schedule), seed, blocks),
             self.game,
         )
@@ -123,10 +120,6 @@ class VirtualTimer:
         _ = self.panel
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(lambda schedule: time_or_never(self, schedule, rival), schedules))
-
-    def profile(self, schedule: Schedule) -> Profile:
-        """On the nominal chip."""
-        return _profile(self.part, schedule, self._seeds[0])
 
     @property
     def finalists(self) -> int:
@@ -157,16 +150,9 @@ class VirtualTimer:
     def _blocks(self) -> int:
         return min(self.whole.blocks, _WAVES * self.whole.resident)
 
-    def _excerpt(self, iterations: int) -> Model:
-        if iterations not in self._parts:
-            kernel = self.kernel
-            trace = excerpt(kernel.trace, iterations)
-            self._parts[iterations] = Model(kernel.original, trace, kernel.chip, l2=kernel.l2)
-        return self._parts[iterations]
-
     def _conditions(self, iterations: int) -> list[Condition]:
         """As many as a score may need; the first wave of blocks under each."""
-        part = self._excerpt(iterations)
+        part = self.kernel.part(iterations)
         if self.objective is Objective.NOMINAL:
             return [Condition(part, seed, part.resident) for seed in self._seeds]
         members = searching_members(self.objective, part.parameters, MOST, self.game)
@@ -174,11 +160,3 @@ class VirtualTimer:
             Condition(part.with_parameters(member), seed, part.resident)
             for member, seed in zip(members, self._seeds, strict=True)
         ]
-
-
-def _profile(model: Model, schedule: Schedule, seed: int) -> Profile:
-    result = model.simulate(schedule, seed, model.resident)
-    waits = result.row_reasons.astype(np.float64)
-    executions = waits[:, Reason.ISSUED].copy()
-    waits[:, Reason.ISSUED] = 0
-    return Profile(executions, waits)
