@@ -252,9 +252,7 @@ class Core(IntEnum):
     """When the lines of the constant cache arrive; FAR if nobody has asked."""
     TENSOR_FED = 65 + CONSTANT_LINES
     """When the warp that sent the last product may issue another."""
-    NEXT = 66 + CONSTANT_LINES
-    """No warp can issue before."""
-    LINES = 67 + CONSTANT_LINES
+    LINES = 66 + CONSTANT_LINES
     """When the lines of the L0 instruction cache arrive; behind them, which lines they are."""
 
 

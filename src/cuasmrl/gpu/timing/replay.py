@@ -126,9 +126,8 @@ def open_barrier(code: Int, work: Int, machine: Machine, state: Int, seat: int, 
 @compiled
 def wake(layout: Layout, state: Int, at: int) -> None:
     """Let every sub-core look at its warps again."""
-    for k in range(SUB_CORES):
-        c = layout.cores + k * layout.core_width
-        state[c + Core.NEXT] = min(state[c + Core.NEXT], at)
+    for next_of_core in range(layout.nexts, layout.nexts + SUB_CORES):
+        state[next_of_core] = min(state[next_of_core], at)
 
 
 @inlined
@@ -176,7 +175,8 @@ def choose(
 
 @inlined
 def go_on(
-    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, c: int, w: int, blocks: int, now: int
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, w: int, blocks: int,
+    now: int,
 ) -> None:  # fmt: skip
     """After an issue: to the next instruction, into a barrier, or out."""
     at_barrier = code[state[w + Warp.POSITION] + Row.KIND] == Kind.BARRIER
@@ -202,7 +202,8 @@ def go_on(
             state[w + Warp.WAITING] = 1
         else:
             state[place] = ready_time(code, state, w)
-            state[c + Core.NEXT] = min(state[c + Core.NEXT], max(now + 1, state[place]))
+            at = layout.nexts + number
+            state[at] = min(state[at], max(now + 1, state[place]))
     if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
         open_barrier(code, work, machine, state, seat, now)
         wake(layout, state, now + 1)
@@ -211,10 +212,8 @@ def go_on(
 @inlined
 def soonest_issue(layout: Layout, state: Int) -> int:
     """No sub-core can issue before."""
-    at = FAR
-    for c in range(layout.cores, layout.seats, layout.core_width):
-        at = min(at, state[c + Core.NEXT])
-    return at
+    at = layout.nexts
+    return min(min(state[at], state[at + 1]), min(state[at + 2], state[at + 3]))
 
 
 @compiled
@@ -229,14 +228,14 @@ def run(
     now = soonest_issue(layout, state)
     while now < FAR and state[Sm.FINISHED] < blocks:
         for number in range(SUB_CORES):
-            c = layout.cores + number * layout.core_width
-            if state[c + Core.NEXT] <= now:
-                w, state[c + Core.NEXT] = choose(code, machine, layout, state, number, c, now)
+            if state[layout.nexts + number] <= now:
+                c = layout.cores + number * layout.core_width
+                w, state[layout.nexts + number] = choose(code, machine, layout, state, number, c, now)
                 if w >= 0:
                     if tally is not None:
                         attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
                     issue(code, work, machine, layout, state, tally, log, c, w, now)
-                    go_on(code, work, machine, layout, state, c, w, blocks, now)
+                    go_on(code, work, machine, layout, state, number, c, w, blocks, now)
         now = soonest_issue(layout, state)
 
 
