@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan, nan, sqrt
 from statistics import fmean
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -65,17 +65,22 @@ class Panel:
         """Cycles of the original."""
         self._ratios[original.key] = [1.0] * len(self.conditions)
 
-    def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
-        """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask."""
+    def time(
+        self, schedule: Schedule, rival: Rival | None = None, withdrawn: Event | None = None
+    ) -> float:
+        """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask; who
+        does not want the answer any more says so."""
         if rival is not None:
-            return self._race(schedule, rival)
+            return self._race(schedule, rival, withdrawn)
         found, count = self._remembered(schedule), len(self.conditions)
         return self.start * (sum(self._ratio(found, k, schedule) for k in range(count)) / count)
 
-    def _race(self, schedule: Schedule, rival: Rival) -> float:
+    def _race(self, schedule: Schedule, rival: Rival, withdrawn: Event | None) -> float:
         new, old = self._remembered(schedule), self._remembered(rival.schedule)
         count, total, squares = len(self.conditions), 0.0, 0.0
         for k in range(count):
+            if withdrawn is not None and withdrawn.is_set():
+                break
             difference = self._ratio(new, k, schedule) - self._ratio(old, k, rival.schedule)
             total += difference
             squares += difference * difference
