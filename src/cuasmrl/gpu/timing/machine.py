@@ -26,6 +26,8 @@ class Layout(NamedTuple):
     """When a warp of each sub-core may issue at the earliest."""
     ready: int
     """When each warp may issue, those of a sub-core side by side."""
+    gates: int
+    """As `ready`: the field of the sub-core that lets the warp's next instruction in; -1 if there are several."""
     slots: int
     """Warps of a sub-core."""
     ends: int
@@ -117,5 +119,6 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     nexts = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
     ready = nexts + SUB_CORES
     slots = -(-resident * per_block // SUB_CORES)
-    ends = ready + SUB_CORES * slots
-    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, slots, ends, ends + blocks)
+    gates = ready + SUB_CORES * slots
+    ends = gates + SUB_CORES * slots
+    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, ends + blocks)

@@ -63,7 +63,9 @@ def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
     state[c + Core.ACCEPTED] = at
     place = state[c + Core.QUEUED]
     state[c + Core.QUEUE + place] = at
-    state[c + Core.QUEUED] = place + 1 if place + 1 < machine.queue_entries else 0
+    place = place + 1 if place + 1 < machine.queue_entries else 0
+    state[c + Core.QUEUED] = place
+    state[c + Core.QUEUE_FREE] = state[c + Core.QUEUE + place]
     return at
 
 
