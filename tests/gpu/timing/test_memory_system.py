@@ -166,7 +166,7 @@ def test_a_kernel_larger_than_the_cache_is_never_warm() -> None:
 
 def test_a_trace_without_a_footprint_cannot_be_cold() -> None:
     for l2 in (L2.COLD, L2.AGAIN):
-        with pytest.raises(CuasmrlError, match=f"which a {l2} L2 needs; record it again, or choose --l2 warm"):
+        with pytest.raises(CuasmrlError, match=f"which a {l2} L2 needs; record it again"):
             share_of(header(None, 10), A100, load_parameters("a100"), l2)
 
 

@@ -29,7 +29,8 @@ def test_spread_blocks_are_blocks_of_the_grid() -> None:
     for grid in ((1, 1, 1), (3, 2, 1), (1, 1, 500), (7, 11, 13)):
         blocks = spread_blocks(grid, 24)
         assert blocks == sorted(set(blocks))
-        assert 0 <= blocks[0] and blocks[-1] < grid[0] * grid[1] * grid[2]
+        assert blocks[0] >= 0
+        assert blocks[-1] < grid[0] * grid[1] * grid[2]
 
 
 def test_typical_blocks_by_hand() -> None:

@@ -121,7 +121,7 @@ def rankings(
     connect: Connect = load,
     progress: Callable[[], None] = lambda: None,
 ) -> list[Ranking]:
-    """The three kernels at their published shapes; one that the model does not have is said to have failed."""
+    """The three kernels at their published shapes; what cannot be traced or timed is said to have failed."""
     found = []
     for name, config in KERNELS:
         try:
