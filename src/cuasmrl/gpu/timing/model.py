@@ -117,14 +117,14 @@ class Model:
         self.resident = min(self.occupancy.blocks, self.blocks)
         self.shared_bytes = self.resident * header.shared_bytes
         self.machine = self._machine(self.parameters)
-        self.code = Code(self.listing, self.parameters)
+        self.code = self._code(self.parameters)
 
     def with_parameters(self, parameters: Parameters) -> Model:
         """The same kernel on the same chip under other numbers."""
         other = copy(self)
         other.parameters = parameters
         other.machine = self._machine(parameters)
-        other.code = Code(self.listing, parameters)
+        other.code = other._code(parameters)
         return other
 
     @property
@@ -144,6 +144,9 @@ class Model:
         return machine_of(
             parameters, self.shared_bytes, share_of(self.header, self.chip, parameters, self.l2)
         )
+
+    def _code(self, parameters: Parameters) -> Code:
+        return Code(self.listing, parameters)
 
     def table(self, schedule: Schedule) -> Int:
         return self.code.table(schedule)
