@@ -1,4 +1,4 @@
-"""An agent that learns the machine while it plays: it plans in a twin of the device, fitted to the times seen.
+"""An agent that learns the machine while it plays: it plans in a twin of the device, fitted to its times.
 
 The device is asked about finished plans only, a batch at a time. Each comes from a climb in the twin: in the
 model of the kernel under a guess at the device's numbers, drawn from what is believed of them so far.
@@ -57,8 +57,10 @@ class Twin:
     """Improvements in the twin that the first plans make."""
     longest: int = 256
     """Improvements at most."""
-    replays: int = 600
-    """Of a plan, at most."""
+    replays: int = 400
+    """Of a plan at most; doubled while plans come to their end by it."""
+    most_replays: int = 3200
+    """To which it is doubled."""
     drafts: int = 2
     """Plans that are made for each that is evaluated: those with the best prospects over all guesses."""
     starts: int = 4
@@ -75,12 +77,12 @@ class Twin:
     """Whether it plans at all; if not, single moves are compared in the twin."""
     mix: Mix = field(default_factory=Mix)
     """The moves of climbs."""
-    log_dir: Path | None = field(default=None, compare=False)
-    """Where notes go; changes nothing in play."""
+    notes: Path | None = field(default=None, compare=False)
+    """Where it writes down how it went and what it believes; changes nothing in play."""
 
     def play(self, new_game: Callable[[], Game], seed: int) -> None:
         game = new_game()
-        notes = Notes(self.log_dir)
+        notes = Notes(self.notes)
         if game.traced is None:
             notes.say("the kernel cannot be replayed, so there is no twin of it: played by direct search")
             Greedy(mix=self.mix).play(lambda: game, seed)
@@ -100,11 +102,14 @@ class Play:
         self.rng = rng
         nominal = Guess(kernel.part(ITERATIONS))
         seeds = 1 if nominal.model.resident == 1 else settings.seeds
-        self.planner = Planner(game, rng, settings.mix, settings.replays, seeds)
+        self.planner = Planner(game, rng, settings.mix, seeds)
         names = sensitive(nominal, self._sample(nominal)) if settings.fit_every else ()
         self.beliefs = Beliefs(nominal, names, settings.guesses, rng)
         self.planner.learn_noise(self.beliefs.draw(settings.committee))
-        self.trust = Trust(settings.length, settings.longest, settings.remembered, settings.trusted)
+        self.trust = Trust(
+            settings.length, settings.longest, settings.replays, settings.most_replays, settings.remembered,
+            settings.trusted,
+        )  # fmt: skip
         self.seen: list[Seen] = []
         self.ranking = [(self.clock.start, 0, game.original)]
         """All schedules of finite time by time, the latest of equals first."""
@@ -113,6 +118,13 @@ class Play:
 
     def go(self) -> None:
         """Until the budget is spent, or nothing new is to be found."""
+        try:
+            self._go()
+        finally:
+            if self.settings.fit_every:
+                self.notes.keep_beliefs(self.beliefs.revealed())
+
+    def _go(self) -> None:
         while not self.clock.is_over:
             batch = self._batch()
             if not batch:
@@ -124,10 +136,9 @@ class Play:
             gained = self.clock.best_time < before
             if gained:
                 self.last_gain = self.clock.spent
-            self._adapt(gained)
+            self._adapt(batch, gained)
             if self.settings.fit_every and self.unfitted >= self.settings.fit_every:
                 self._fit()
-        self.notes.keep_beliefs(self.beliefs)
 
     def _batch(self) -> list[Plan]:
         """Different schedules that nobody has timed."""
@@ -146,7 +157,7 @@ class Play:
                 break
             length = max(1, round(self.trust.length * _SCALES[k % len(_SCALES)]))
             guesses = self.beliefs.draw(self.settings.committee)
-            plan = self.planner.plan(self._start(), guesses, length)
+            plan = self.planner.plan(self._start(), guesses, length, self.trust.replays)
             if not self.clock.has_seen(plan.schedule):
                 drafts.setdefault(plan.schedule.key, (self.beliefs.predict(plan.schedule), k, plan))
         return [plan for *_, plan in sorted(drafts.values(), key=lambda draft: draft[:2])[:count]]
@@ -158,7 +169,7 @@ class Play:
         new = [schedule for schedule in moved if not self.clock.has_seen(schedule)]
         committee = self.beliefs.draw(self.settings.committee)
         ranked = sorted(new, key=lambda schedule: sum(guess.predict(schedule) for guess in committee))
-        return [Plan(schedule, start, 1) for schedule in ranked[:count]]
+        return [Plan(schedule, start) for schedule in ranked[:count]]
 
     def _direct(self, count: int, others: Sequence[Plan]) -> list[Plan]:
         """Random moves from the best schedule."""
@@ -167,7 +178,7 @@ class Play:
         start, taken = self.ranking[0][2], {plan.schedule.key for plan in others}
         moved = self.planner.neighbours(start, 2 * count + len(taken), self.beliefs.draw(1)[0])
         new = [s for s in moved if not self.clock.has_seen(s) and s.key not in taken]
-        return [Plan(schedule, start, 1, is_direct=True) for schedule in new[:count]]
+        return [Plan(schedule, start, is_direct=True) for schedule in new[:count]]
 
     def _start(self) -> Schedule:
         """Mostly the best schedule so far; when nothing helps, others as well."""
@@ -192,8 +203,8 @@ class Play:
         self.ranking.append((time, -len(self.seen), plan.schedule))
         self.ranking.sort(key=lambda entry: entry[:2])
 
-    def _adapt(self, gained: bool) -> None:
-        self.trust.adapt(gained)
+    def _adapt(self, batch: Sequence[Plan], gained: bool) -> None:
+        self.trust.adapt(gained, batch)
         idle = self.clock.spent - self.last_gain
         if idle and idle % self.settings.patience < self.settings.batch:
             self.trust.begin_again()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,10 @@ _FAR = 0.03
 of good ones."""
 _EVIDENCE = 20
 """Times count for no more than so many: how wrong a model is differs little from one schedule to the next."""
+
+_HELD = 5
+"""Latest fits whose guesses say what is believed."""
+_BEFORE = 200
 
 
 @dataclass(frozen=True)
@@ -43,14 +48,33 @@ class Fit:
     """Share of the Metropolis steps that were taken."""
 
 
+@dataclass(frozen=True)
+class Belief:
+    """What is believed of one number of the chip."""
+
+    name: str
+    unit: str
+    stated: float
+    """By the chip's file."""
+    before: tuple[float, float]
+    """The middle 90 % of chips drawn from the file's ranges."""
+    after: tuple[float, float]
+    """The middle 90 % of the guesses of the latest fits."""
+
+    @property
+    def left(self) -> float:
+        """Share of the width that is left."""
+        width = self.before[1] - self.before[0]
+        return (self.after[1] - self.after[0]) / width if width else 1.0
+
+
 class Beliefs:
     def __init__(self, nominal: Guess, names: Sequence[str], count: int, rng: random.Random) -> None:
         self.nominal = nominal
         self.names = tuple(names)
         self.rng = rng
         self.guesses = [nominal, *self._fresh(count - 1)]
-        self.samples: list[Guess] = []
-        """Guesses that later fits held."""
+        self._held: deque[list[Guess]] = deque([self.guesses], maxlen=_HELD)
 
     def draw(self, count: int) -> list[Guess]:
         """Different guesses, as far as there are."""
@@ -79,7 +103,25 @@ class Beliefs:
                     chosen[k] = found, other
                     moved += 1
         self.guesses = [guess for _, guess in chosen]
+        self._held.append(self.guesses)
         return Fit(noise, moved / (steps * count) if steps else 0.0)
+
+    def revealed(self) -> list[Belief]:
+        """Of each number what the chip's file says and what the latest fits do, those that narrowed most
+        first."""
+        drawn_before = drawn(self.nominal.numbers, _BEFORE, random.Random(0))
+        held = [guess.numbers for guesses in self._held for guess in guesses]
+        found = [
+            Belief(
+                name,
+                self.nominal.numbers.numbers[name].unit,
+                self.nominal.numbers[name],
+                interval([numbers[name] for numbers in drawn_before]),
+                interval([numbers[name] for numbers in held]),
+            )
+            for name in self.names
+        ]
+        return sorted(found, key=lambda belief: belief.left)
 
     def _fresh(self, count: int) -> list[Guess]:
         return [self.nominal.changed(numbers) for numbers in drawn(self.nominal.numbers, count, self.rng)]
@@ -87,6 +129,13 @@ class Beliefs:
     def _noise(self, guesses: Sequence[Guess], seen: Sequence[Seen]) -> float:
         least = min(_misfit(guess, seen) for guess in guesses)
         return max(_LEAST_NOISE, math.sqrt(least / max(1, len(seen) - 1)))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The middle 90 %."""
+    ordered = sorted(values)
+    cut = round(0.05 * (len(ordered) - 1))
+    return ordered[cut], ordered[-1 - cut]
 
 
 def _weight(one: Seen, best: float) -> float:

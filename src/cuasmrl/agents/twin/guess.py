@@ -8,6 +8,7 @@ from statistics import fmean
 
 from cuasmrl.gpu.devices.objective import PLANNING_SEEDS
 from cuasmrl.gpu.timing import Model, Parameters
+from cuasmrl.gpu.timing.code import Code
 from cuasmrl.schedule import Schedule
 
 ITERATIONS = 4
@@ -17,11 +18,31 @@ _SEEDS_OF_SEVERAL = 2
 under all."""
 
 
+class _Watched(Parameters):
+    """Notes which numbers are asked for."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters.chip, parameters.numbers)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> float:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+
+def names_of_code(model: Model) -> frozenset[str]:
+    watched = _Watched(model.parameters)
+    Code(model.listing, watched)
+    return frozenset(watched.asked)
+
+
 class Guess:
     """Predicts how long schedules take relative to the original, as a logarithm."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, of_code: frozenset[str] | None = None) -> None:
         self.model = model
+        self.of_code = names_of_code(model) if of_code is None else of_code
+        """Numbers that the records of instructions depend on: these take long to make."""
         self.seeds = PLANNING_SEEDS[: 1 if model.resident == 1 else _SEEDS_OF_SEVERAL]
         self._starts: list[int] = []
         self._known: dict[bytes, float] = {}
@@ -31,7 +52,8 @@ class Guess:
         return self.model.parameters
 
     def changed(self, numbers: Parameters) -> Guess:
-        return Guess(self.model.with_parameters(numbers))
+        keeps_code = all(numbers[name] == self.numbers[name] for name in self.of_code)
+        return Guess(self.model.with_parameters(numbers, keeps_code), self.of_code)
 
     def predict(self, schedule: Schedule) -> float:
         found = self._known.get(schedule.key)

@@ -27,9 +27,7 @@ def sensitive(nominal: Guess, schedules: Sequence[Schedule]) -> tuple[str, ...]:
 
     def matters(name: str, value: float) -> bool:
         other = nominal.changed(nominal.numbers.with_values({name: value}))
-        if other.model.machine == nominal.model.machine and np.array_equal(
-            other.model.code.rows, nominal.model.code.rows
-        ):
+        if other.model.machine == nominal.model.machine and other.model.code is nominal.model.code:
             return False
         return bool(np.abs(np.array(other.predictions(schedules)) - expected).max() > _MATTERS)
 

@@ -31,8 +31,8 @@ class Plan:
 
     schedule: Schedule
     start: Schedule
-    length: int
-    """Improvements on the way, in the twin."""
+    ran_out: bool = False
+    """Did its replays end before it had as many improvements as it should?"""
     is_direct: bool = False
     """A move that was not looked at in the twin."""
 
@@ -75,31 +75,30 @@ class TwinGame(Game):
 class Planner:
     """Plays in the twin, on one board."""
 
-    def __init__(self, game: Game, rng: random.Random, mix: Mix, replays: int, seeds: int) -> None:
-        """`replays` is the most that a plan may cost, under so many seeds of each guess."""
+    def __init__(self, game: Game, rng: random.Random, mix: Mix, seeds: int) -> None:
+        """Each guess is replayed under so many seeds."""
         self.game = TwinGame(game)
         self.rng = rng
         self.mix = mix
-        self.replays = replays
         self.seeds = seeds
         self.noise = 0.0
         """How much conditions differ about a single move."""
 
     def learn_noise(self, guesses: Sequence[Guess]) -> None:
-        moved = self.neighbours(self.game.original, _NOISE_SAMPLE, guesses[0])
         panel = self._panel(guesses)
-        spreads = [float(np.std(panel.ratios(schedule), ddof=1)) for schedule in moved]
-        self.noise = median(spreads) if len(panel.conditions) > 1 and spreads else 0.0
+        moved = self.neighbours(self.game.original, _NOISE_SAMPLE, guesses[0])
+        if len(panel.conditions) > 1 and moved:
+            self.noise = median(float(np.std(panel.ratios(schedule), ddof=1)) for schedule in moved)
 
-    def plan(self, start: Schedule, guesses: Sequence[Guess], length: int) -> Plan:
-        """Climb from a schedule under these guesses until so many improvements are made."""
+    def plan(self, start: Schedule, guesses: Sequence[Guess], length: int, replays: int) -> Plan:
+        """Climb from a schedule under these guesses until so many improvements are made, or replays."""
         self.game.guess = guesses[0]
         panel = self._panel(guesses)
-        self.game.clock = Clock(TwinTimer(panel), self.game.original, self.replays)
+        self.game.clock = Clock(TwinTimer(panel), self.game.original, replays)
         walk = Walk(self.game, self.rng, self.mix)
         walk.go_to(start)
         improved = 0
-        while improved < length and panel.replays < self.replays and not self.game.clock.is_over:
+        while improved < length and panel.replays < replays and not self.game.clock.is_over:
             time = walk.propose()
             if time is None:
                 break
@@ -108,7 +107,7 @@ class Planner:
                 walk.keep(time)
             else:
                 walk.take_back()
-        return Plan(walk.schedule, start, improved)
+        return Plan(walk.schedule, start, ran_out=improved < length)
 
     def neighbours(self, start: Schedule, count: int, guess: Guess) -> list[Schedule]:
         """Different schedules that are one random move away."""

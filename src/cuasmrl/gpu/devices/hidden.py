@@ -173,5 +173,3 @@ class HiddenTimer(VirtualTimer):
     @property
     def device(self) -> str:
         return self.secret.device
-
-

@@ -119,12 +119,14 @@ class Model:
         self.machine = self._machine(self.parameters)
         self.code = self._code(self.parameters)
 
-    def with_parameters(self, parameters: Parameters) -> Model:
-        """The same kernel on the same chip under other numbers."""
+    def with_parameters(self, parameters: Parameters, keeps_code: bool = False) -> Model:
+        """The same kernel on the same chip under other numbers; its code is kept if no number that it
+        depends on has changed."""
         other = copy(self)
         other.parameters = parameters
         other.machine = self._machine(parameters)
-        other.code = other._code(parameters)
+        if not keeps_code:
+            other.code = other._code(parameters)
         return other
 
     @property
