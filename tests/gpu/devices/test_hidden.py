@@ -13,7 +13,8 @@ from tests.climbing import kernel
 
 
 def schedules(count: int) -> list[Schedule]:
-    board, rng, found = Board(kernel().listing), random.Random(0), []
+    board, rng = Board(kernel().listing), random.Random(0)
+    found: list[Schedule] = []
     while len(found) < count:
         board.reset()
         for i in rng.sample(range(len(board.code)), 60):

@@ -30,7 +30,15 @@ class Notes:
         self._line({"note": sentence})
 
     def round(self, clock: Clock, trust: Trust) -> None:
-        self._line({"spent": clock.spent, "gain": clock.gain, "length": trust.length, "trust": trust.value})
+        self._line(
+            {
+                "spent": clock.spent,
+                "gain": clock.gain,
+                "length": trust.length,
+                "replays": trust.replays,
+                "trust": trust.value,
+            }
+        )
 
     def fit(self, fit: Fit) -> None:
         self._line(asdict(fit))
