@@ -263,6 +263,16 @@ def agents(
         list[int] | None, typer.Option("--budget", help="Evaluations; repeat for several.", min=1)
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Games per agent and workload.", min=1)] = 5,
+    first_seed: Annotated[int, typer.Option("--first-seed", help="The first of them.", min=0)] = 0,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device",
+            metavar="DEVICE",
+            help="hidden:SEED is a chip drawn by a secret, hidden:SEED+KIND moreover a strange one; "
+            "repeat for several. The virtual GPU if none is named.",
+        ),
+    ] = None,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
@@ -276,11 +286,12 @@ def agents(
 ) -> None:
     """Agents at equal budgets on the published workloads.
 
-    Gains by the median over the gate's ensemble: median and range over seeds.
+    Gains by the median over the gate's ensemble: median and range over seeds. Hidden devices are chips that
+    no agent knows; gains on them are confirmed on the device itself and on chips drawn around it.
     """
     from cuasmrl import workloads
     from cuasmrl.agents import AGENTS
-    from cuasmrl.bench.agents import Contest, agents_table
+    from cuasmrl.bench.agents import VIRTUAL, Contest, agents_table
     from cuasmrl.bench.agents import agents as measure
 
     contest = Contest(
@@ -292,6 +303,8 @@ def agents(
         scoreboards_named(scoreboards),
         objective_named(objective),
         l2_named(l2),
+        first_seed,
+        tuple(device or [VIRTUAL]),
     )
     _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
 
