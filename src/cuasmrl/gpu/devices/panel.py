@@ -77,8 +77,12 @@ class Panel:
         does not want the answer any more says so."""
         if rival is not None:
             return self._race(schedule, rival, withdrawn)
-        found, count = self._remembered(schedule), len(self.conditions)
-        return self.start * (sum(self._ratio(found, k, schedule) for k in range(count)) / count)
+        return self.start * fmean(self.ratios(schedule))
+
+    def ratios(self, schedule: Schedule) -> list[float]:
+        """Under every condition, relative to the original."""
+        found = self._remembered(schedule)
+        return [self._ratio(found, k, schedule) for k in range(len(self.conditions))]
 
     def _race(self, schedule: Schedule, rival: Rival, withdrawn: Event | None) -> float:
         new, old = self._remembered(schedule), self._remembered(rival.schedule)

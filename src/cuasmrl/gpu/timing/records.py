@@ -87,6 +87,9 @@ class Choice(IntEnum):
     OLDEST = 1
     LEAST_RECENT = 2
     """The one that has not issued for longest."""
+    NEXT = 3
+    """The next one in turn, even if the last one is ready: of no chip's file, for devices made up to be
+    something else."""
 
 
 class Unit(IntEnum):

@@ -146,6 +146,8 @@ def comes_before(choice: int, state: Int, w: int, best: int, last: int) -> bool:
 
     Of warps that began together, the one with the higher number is the younger.
     """
+    if choice == Choice.NEXT:
+        return w > last >= best
     if last in (w, best):
         return w == last
     if choice == Choice.LEAST_RECENT:
