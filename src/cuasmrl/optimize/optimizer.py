@@ -15,13 +15,14 @@ from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
 from cuasmrl.markup import card
 from cuasmrl.optimize.choice import fastest
+from cuasmrl.optimize.finalists import all_dropped, settle
 from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
 from cuasmrl.optimize.players import settings_of, with_curves
 from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.runs import RunConfig, RunDirectory, versions
 from cuasmrl.optimize.runs.directory import check_vacant, vacant
 from cuasmrl.optimize.subject import Subject, prepare
-from cuasmrl.schedule import Scoreboards
+from cuasmrl.schedule import Schedule, Scoreboards
 
 RUNS = Path("runs")
 
@@ -152,15 +153,7 @@ def _carry_out(
         run.keep_effort(timer.effort)
         watch.stage(f"schedules are scored by {timer.effort.sentence}")
     clock = _play(run, with_curves(agent, run.path / "tensorboard"), subject, timer, watch)
-    best = clock.best
-    if clock.best_time < clock.start:
-        watch.stage("picking a schedule")
-        best = timer.pick(kernel.original, clock.finalists(timer.finalists))
-        run.keep_best(best, clock.time(best))
-        opened = partial(open_timer, subject.device)
-        verdict = judge(kernel, best, subject.problems, timer, opened, watch.stage, standard)
-    else:
-        verdict = no_improvement(kernel, timer)
+    best, verdict = _judged(run, clock, subject, timer, standard, watch)
     cubin = None
     result = best.apply(kernel.cubin) if verdict.accepted else None
     certificate = verdict.certificate.as_dict() if verdict.certificate else None
@@ -170,6 +163,33 @@ def _carry_out(
         if output is not None:
             result.save(output)
     return Optimized(subject, run.path, run.config, clock.spent, clock.gain, verdict, cubin)
+
+
+def _judged(
+    run: RunDirectory, clock: Clock, subject: Subject, timer: Timer, standard: Standard, watch: Watch
+) -> tuple[Schedule, Verdict]:
+    """Pick a schedule, and let the gate judge it."""
+    kernel, original = subject.kernel, subject.kernel.original
+    if clock.best_time >= clock.start:
+        return clock.best, no_improvement(kernel, timer)
+
+    def judged(schedule: Schedule) -> Verdict:
+        run.keep_best(schedule, clock.time(schedule))
+        opened = partial(open_timer, subject.device)
+        return judge(kernel, schedule, subject.problems, timer, opened, watch.stage, standard)
+
+    def drop(key: bytes, reason: str) -> None:
+        run.drop(key, reason)
+        watch.stage(f"dropped a finalist: {reason}")
+
+    watch.stage("picking a schedule")
+    finalists = clock.finalists(timer.finalists)
+    settled = settle(original, finalists, timer, judged, run.dropped(), drop)
+    if settled is not None:
+        return settled.schedule, settled.verdict
+    dropped = run.dropped()
+    reasons = [dropped[schedule.key] for schedule in finalists]
+    return clock.best, all_dropped(no_improvement(kernel, timer), reasons)
 
 
 def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch: Watch) -> Clock:

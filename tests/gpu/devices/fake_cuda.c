@@ -32,7 +32,9 @@ const char *fake_calls(void) { return calls; }
 /* The numbers that the binding repeats, in the order of the test that asks for them. */
 int fake_constant(int index) {
     const int numbers[] = {
-        CUDA_SUCCESS, CUDA_ERROR_STUB_LIBRARY, CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_READY,
+        CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_STUB_LIBRARY, CUDA_ERROR_DEVICE_UNAVAILABLE,
+        CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_NOT_READY,
+        CUDA_ERROR_SYSTEM_NOT_READY,
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_CACHE_PREFER_SHARED, CU_STREAM_NON_BLOCKING,
@@ -51,6 +53,11 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     snprintf(name, (size_t)length, "Fake GPU %d", device - 40);
     return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+    for (int i = 0; i < 16; i++)
+        uuid->bytes[i] = (char)(device + i);
+    return device >= 40 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
     switch (attribute) {

@@ -78,6 +78,7 @@ def test_a_gpu_is_described(library: str, fake: ctypes.CDLL) -> None:
         1 << 20,
     )
     assert gpu.driver_version >= 12000
+    assert gpu.uuid == "292a2b2c-2d2e-2f30-3132-333435363738"
     assert available(Loader(library)) is None
 
 
@@ -139,6 +140,7 @@ def test_the_whole_way_through_another_process(library: str) -> None:
     assert timer.ready.time == pytest.approx(21.0, rel=1e-3)
     # The clock of this driver does not show its steps, so they are taken for half a microsecond.
     assert timer.ready.batch == 5
+    assert not timer.ready.by_activity
     assert timer.time(rescheduled("vector_add")) == pytest.approx(21.0, rel=1e-3)
     timer.close()
 

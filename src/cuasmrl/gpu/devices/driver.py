@@ -13,11 +13,14 @@ from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_ubyte, 
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NewType, Protocol, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices.activity import Activity, open_activity
+from cuasmrl.gpu.devices.monitor import Monitor, open_monitor
 
 Module = NewType("Module", int)
 Function = NewType("Function", int)
@@ -29,6 +32,8 @@ Dimensions: TypeAlias = tuple[int, int, int]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+OLDEST = 12000
+"""CUDA version of the oldest driver that will do."""
 INSTEAD = "use a virtual GPU instead, such as --device virtual:a100"
 
 
@@ -36,9 +41,27 @@ class Status(IntEnum):
     """Results of driver calls that are treated differently from other failures."""
 
     SUCCESS = 0
+    OUT_OF_MEMORY = 2
     STUB_LIBRARY = 34
+    DEVICE_UNAVAILABLE = 46
     NO_DEVICE = 100
+    INVALID_DEVICE = 101
+    ECC_UNCORRECTABLE = 214
     NOT_READY = 600
+    SYSTEM_NOT_READY = 802
+
+
+ELSEWHERE = frozenset(
+    {
+        Status.OUT_OF_MEMORY,
+        Status.DEVICE_UNAVAILABLE,
+        Status.NO_DEVICE,
+        Status.INVALID_DEVICE,
+        Status.ECC_UNCORRECTABLE,
+        Status.SYSTEM_NOT_READY,
+    }
+)
+"""Failures that no schedule can cause: it neither allocates anything nor breaks the machine."""
 
 
 class Attribute(IntEnum):
@@ -80,6 +103,8 @@ class Gpu:
     l2_bytes: int
     driver_version: int
     """The CUDA version that the driver supports, 13010 for 13.1."""
+    uuid: str = ""
+    """By which other tools know it, whatever number it has here."""
 
 
 class Parameters:
@@ -131,6 +156,8 @@ class Driver(Protocol):
         stream: Stream,
         parameters: Parameters,
     ) -> None: ...
+    def monitor(self, gpu: Gpu) -> Monitor | None: ...
+    def activity(self) -> Activity | None: ...
 
 
 _HANDLE = POINTER(c_void_p)
@@ -144,6 +171,7 @@ PROTOTYPES: Mapping[str, Sequence[Any]] = {
     "cuDeviceGetCount": (POINTER(c_int),),
     "cuDeviceGet": (POINTER(c_int), c_int),
     "cuDeviceGetName": (c_char_p, c_int, c_int),
+    "cuDeviceGetUuid_v2": (c_void_p, c_int),
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDevicePrimaryCtxRetain": (_HANDLE, c_int),
     "cuCtxSetCurrent": (c_void_p,),
@@ -195,8 +223,10 @@ class LibCuda:
 
     def gpu(self, ordinal: int) -> Gpu:
         device, name, version = self._device(ordinal), ctypes.create_string_buffer(256), c_int()
+        unique = (c_ubyte * 16)()
         self._call("cuDeviceGetName", name, len(name), device)
         self._call("cuDriverGetVersion", byref(version))
+        self._call("cuDeviceGetUuid_v2", unique, device)
         major = self._attribute(device, Attribute.COMPUTE_CAPABILITY_MAJOR)
         minor = self._attribute(device, Attribute.COMPUTE_CAPABILITY_MINOR)
         return Gpu(
@@ -206,6 +236,7 @@ class LibCuda:
             self._attribute(device, Attribute.MULTIPROCESSOR_COUNT),
             self._attribute(device, Attribute.L2_CACHE_SIZE),
             version.value,
+            str(UUID(bytes=bytes(unique))),
         )
 
     def open_context(self, ordinal: int) -> None:
@@ -286,6 +317,12 @@ class LibCuda:
         parameters: Parameters,
     ) -> None:
         self._call("cuLaunchKernel", function, *grid, *block, shared_bytes, stream, None, parameters.extra)
+
+    def monitor(self, gpu: Gpu) -> Monitor | None:
+        return open_monitor(gpu.uuid)
+
+    def activity(self) -> Activity | None:
+        return open_activity()
 
     def _device(self, ordinal: int) -> int:
         device = c_int()
