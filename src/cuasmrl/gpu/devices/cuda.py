@@ -12,7 +12,7 @@ from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Ready, Sitting, Soak
 from cuasmrl.gpu.devices.device import CandidateError, Rival, time_or_never
-from cuasmrl.gpu.devices.driver import INSTEAD, OLDEST, Gpu, load
+from cuasmrl.gpu.devices.driver import INSTEAD, OLDEST, Bytes, Gpu, load
 from cuasmrl.gpu.devices.monitor import Conditions
 from cuasmrl.gpu.devices.packed import pack
 from cuasmrl.gpu.devices.rounds import MeasuredGain, elsewhere, judge, relative_time
@@ -162,6 +162,11 @@ class CudaTimer:
         named = self._race(new, cubins, OTHER_SITTINGS, SITTING_ROUNDS, other)
         gain = replace(gain, other=elsewhere([sitting.times for sitting in named], other))
         return self._signed(gain, soaked + compared, gain.refusal)
+
+    def outputs(self) -> dict[int, Bytes]:
+        """What a launch of the original leaves, by the number of the argument."""
+        self._reopen()
+        return self._worker.outputs(self._patience(1))
 
     def close(self) -> None:
         """End the process on the GPU; the next question would start another one."""

@@ -22,6 +22,14 @@ def chip_of_device(device: str) -> Chip:
     return chip(name) if kind == _VIRTUAL else chip_of_arch(find(int(name)).arch)
 
 
+def ordinal_of(device: str) -> int:
+    """The number of a GPU of this machine from its name."""
+    kind, name = _parts(device)
+    if kind != _CUDA:
+        raise CuasmrlError(f"{device} is no GPU of this machine; write cuda:0")
+    return int(name)
+
+
 def open_timer(
     device: str,
     kernel: TracedKernel,

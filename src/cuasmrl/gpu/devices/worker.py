@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Bench, Ready, Sitting, Soak
-from cuasmrl.gpu.devices.driver import ELSEWHERE, Driver, DriverError
+from cuasmrl.gpu.devices.driver import ELSEWHERE, Bytes, Driver, DriverError
 from cuasmrl.gpu.devices.packed import PackedLaunch
 from cuasmrl.gpu.timing import L2
 
@@ -54,6 +54,11 @@ class _Soak:
     """None for the original, see `Bench.doubt`."""
     launches: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    pass
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,11 @@ class Worker:
     def soak(self, cubin: bytes | None, launches: int, seconds: float, patience: float) -> Soak:
         """See `Bench.soak`, and without a cubin `Bench.doubt`."""
         answer: Soak = self._ask(_Soak(cubin, launches, seconds), patience)
+        return answer
+
+    def outputs(self, patience: float) -> dict[int, Bytes]:
+        """See `Bench.outputs`."""
+        answer: dict[int, Bytes] = self._ask(_Outputs(), patience)
         return answer
 
     def close(self) -> None:
@@ -192,6 +202,8 @@ def serve(connection: Connection[Any, Any]) -> None:
                 case _Soak(cubin, launches, seconds) if bench is not None:
                     many = launches, seconds
                     answer = bench.doubt(*many) if cubin is None else bench.soak(cubin, *many)
+                case _Outputs() if bench is not None:
+                    answer = bench.outputs()
                 case _:
                     raise AssertionError(request)
         except DriverError as error:
