@@ -13,6 +13,7 @@ from cuasmrl.agents import AGENTS, Agent
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.markup import card
 from cuasmrl.optimize.choice import fastest
 from cuasmrl.optimize.finalists import all_dropped, settle
@@ -69,9 +70,10 @@ class Optimized:
         candidates = self.subject.candidates
         own = [c.cycles for c in candidates if c.config == self.subject.kernel.config and c.cycles]
         best = fastest(candidates).cycles if own else None
-        if best is None:
+        before, after = self.verdict.before, self.verdict.after
+        if best is None or before is None or after is None:
             return None
-        share = self.verdict.after / self.verdict.before if self.verdict.accepted else 1.0
+        share = after / before if self.verdict.accepted else 1.0
         return best / (own[0] * share) - 1
 
     def _repr_html_(self) -> str:
@@ -81,7 +83,7 @@ class Optimized:
         lines = [
             verdict.sentence,
             f"{self.evaluations:,} evaluations by {self.config.agent}, seed {self.config.seed}",
-            f"on the nominal chip: {verdict.before:,.0f} modelled cycles before, {verdict.after:,.0f} after",
+            verdict.modelled,
             f"run: {self.run}",
         ]
         return card(f"{kernel.name} {kernel.config} on {self.subject.device}", lines, ("check", "", ""), rows)
@@ -250,7 +252,9 @@ def _name(subject: Subject, request: Request) -> str:
 
 
 def _game(subject: Subject, clock: Clock, config: RunConfig) -> Game:
-    return Game(subject.kernel.listing, clock, subject.kernel, scoreboards=Scoreboards(config.scoreboards))
+    kernel = subject.kernel
+    traced = kernel if isinstance(kernel, TracedKernel) else None
+    return Game(kernel.listing, clock, traced, scoreboards=Scoreboards(config.scoreboards))
 
 
 def _check_movable(subject: Subject, timer: Timer, config: RunConfig) -> None:

@@ -79,6 +79,8 @@ class Scene:
     throttle: tuple[str, ...] | None = None
     """What the GPU says of itself in every second reading; it says nothing at all if None."""
     gains: Mapping[str, float] = field(default_factory=dict)
+    luck: float = 0.0
+    """Largest gain or loss of cubins that `gains` does not name: each has its own."""
     faults: frozenset[str] = frozenset()
     hangs: frozenset[str] = frozenset()
     crashes: frozenset[str] = frozenset()
@@ -215,7 +217,8 @@ class FakeDriver:
 
     def _duration(self, name: str) -> float:
         scene, rng = self.scene, self.rng
-        duration = scene.time / (1 + scene.gains.get(name, 0.0)) * (1 + scene.drift * self.free_at / 1e6)
+        gain = scene.gains.get(name, scene.luck * (int(name[:8], 16) / 2**31 - 1))
+        duration = scene.time / (1 + gain) * (1 + scene.drift * self.free_at / 1e6)
         if scene.modes and rng.random() < 0.4:
             duration *= 1 + scene.modes
         if scene.stragglers and rng.random() < scene.stragglers:

@@ -19,7 +19,7 @@ from cuasmrl.gpu.devices.rounds import MeasuredGain, elsewhere, judge, relative_
 from cuasmrl.gpu.devices.worker import Connect, Worker, WorkerError
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import L2
-from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.gpu.traced import LaunchedKernel, TracedKernel
 from cuasmrl.schedule import Schedule
 
 Answer = TypeVar("Answer")
@@ -90,7 +90,7 @@ class CudaTimer:
 
     def __init__(
         self,
-        kernel: TracedKernel,
+        kernel: LaunchedKernel,
         ordinal: int,
         launch: Launch,
         connect: Connect = load,
@@ -328,7 +328,7 @@ class CudaTimer:
         return CandidateError(sentence, schedule.key)
 
 
-def _check_arch(kernel: TracedKernel, gpu: Gpu) -> None:
+def _check_arch(kernel: LaunchedKernel, gpu: Gpu) -> None:
     """Code runs on GPUs of its own major version whose minor version is not earlier."""
     arch = kernel.cubin.arch
     if arch // 10 != gpu.arch // 10 or arch > gpu.arch:
@@ -338,7 +338,9 @@ def _check_arch(kernel: TracedKernel, gpu: Gpu) -> None:
         )
 
 
-def _check_launch(kernel: TracedKernel, launch: Launch) -> None:
+def _check_launch(kernel: LaunchedKernel, launch: Launch) -> None:
+    if not isinstance(kernel, TracedKernel):
+        return
     traced = kernel.trace.header
     if (launch.grid, launch.block) != (traced.grid, traced.block):
         raise CuasmrlError(
