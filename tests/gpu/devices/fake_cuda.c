@@ -2,14 +2,19 @@
  *
  * cuda.h declares every function that is defined here, so the compiler compares their types with the real ones,
  * and its macros give them the names that the real library exports. */
+#define _GNU_SOURCE
 #include <cuda.h>
+#include <dlfcn.h>
 #undef cuEventElapsedTime
+#undef cuGetProcAddress
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *status);
 
 struct CUevent_st { double time; long synced; };
 struct CUmod_st { size_t image; };
@@ -174,4 +179,31 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
         area->out[i] = area->x[i] ^ area->y[i];
     now += 21;
     return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra) {
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        LOG("attribute %d %d\n", (int)config->attrs[i].id, config->attrs[i].value.cooperative);
+    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                          config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, parameters,
+                          extra);
+}
+
+/* How NVIDIA's Python bindings find everything: by the plain name, whatever the library calls the newest version. */
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *status) {
+    static const char *const suffixes[] = {"_v2", ""};
+    Dl_info self;
+    void *library = dladdr((void *)(uintptr_t)cuInit, &self) ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    char name[128];
+    (void)version;
+    (void)flags;
+    *function = NULL;
+    for (int i = 0; i < 2 && !*function; i++) {
+        snprintf(name, sizeof name, "%s%s", symbol, suffixes[i]);
+        *function = dlsym(library, name);
+    }
+    if (status)
+        *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

@@ -193,8 +193,10 @@ class FakeDriver:
         shared_bytes: int,
         stream: Stream,
         parameters: Parameters,
+        cooperative: bool = False,
     ) -> None:
         self._check()
+        self.cooperative = cooperative
         scene, name = self.scene, self.images[function]
         count = self.launched[name] = self.launched.get(name, 0) + 1
         self.launches.append((grid, block, shared_bytes))

@@ -15,7 +15,8 @@ from cuasmrl.deploy.doctor.findings import Finding, Level
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip, chip_of_arch
 from cuasmrl.gpu.devices.cuda import CudaTimer, find
-from cuasmrl.gpu.devices.driver import Gpu, load
+from cuasmrl.gpu.devices.driver import Gpu
+from cuasmrl.gpu.devices.loading import load
 from cuasmrl.gpu.devices.monitor import Conditions
 from cuasmrl.gpu.devices.rounds import MeasuredGain
 from cuasmrl.gpu.devices.worker import Connect

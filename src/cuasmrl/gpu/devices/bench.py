@@ -218,7 +218,7 @@ class Bench:
     def _company(self) -> Sampler | None:
         """The original on another stream. Kernels that write integers may wait for blocks of their own
         launch, and two of those can wait for each other's places for ever."""
-        if not all(buffer.region.may_poison for buffer in self._buffers.written):
+        if self.packed.cooperative or not all(b.region.may_poison for b in self._buffers.written):
             return None
         try:
             buffers = Buffers(self.driver, self.packed, self._side)

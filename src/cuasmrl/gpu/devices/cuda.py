@@ -12,7 +12,8 @@ from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Ready, Sitting, Soak
 from cuasmrl.gpu.devices.device import CandidateError, Rival, time_or_never
-from cuasmrl.gpu.devices.driver import INSTEAD, OLDEST, Bytes, Gpu, load
+from cuasmrl.gpu.devices.driver import INSTEAD, OLDEST, Bytes, Gpu
+from cuasmrl.gpu.devices.loading import load
 from cuasmrl.gpu.devices.monitor import Conditions
 from cuasmrl.gpu.devices.packed import pack
 from cuasmrl.gpu.devices.rounds import MeasuredGain, elsewhere, judge, relative_time

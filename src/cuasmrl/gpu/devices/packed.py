@@ -60,6 +60,8 @@ class PackedLaunch:
     values: bytes = field(repr=False)
     """The parameter area without addresses."""
     pointers: tuple[Pointer, ...]
+    cooperative: bool = False
+    """Do all blocks run at the same time?"""
 
     def parameters(self, bases: Sequence[int]) -> bytes:
         """The parameter area with regions at these addresses."""
@@ -98,6 +100,7 @@ def pack(kernel: Kernel, launch: Launch) -> PackedLaunch:
         regions,
         bytes(area),
         tuple(pointers),
+        launch.cooperative,
     )
 
 

@@ -59,6 +59,7 @@ class Sampler:
             packed.shared_bytes,
             self._stream,
             self.buffers.parameters,
+            packed.cooperative,
         )
 
     def flush(self) -> None:
