@@ -75,7 +75,7 @@ def test_a_gain_is_confirmed(timer: CudaTimer) -> None:
     assert gain.compared >= 100
     assert (gain.l2, gain.method, gain.conditions) == (L2.COLD, "events", None)
     assert gain.other is not None
-    assert gain.other.l2 is L2.WARM
+    assert gain.other.l2 is L2.AGAIN
     assert gain.other.median == pytest.approx(0.04, abs=0.01)
     assert not timer.confirm(faster, rescheduled(KERNEL, 1)).survives
     assert timer.confirm(original, original).refusal == "both schedules are the same"

@@ -158,7 +158,7 @@ class CudaTimer:
             gain, compared = self._measure(old, new)
             return self._signed(gain, compared, soaked)
         gain, compared = self._measure(old, new)
-        other = L2.WARM if self.kernel.l2 is L2.COLD else L2.COLD
+        other = L2.AGAIN if self.kernel.l2 is L2.COLD else L2.COLD
         cubins = self._admit(old), self._admit(new)
         named = self._race(new, cubins, OTHER_SITTINGS, SITTING_ROUNDS, other)
         gain = replace(gain, other=elsewhere([sitting.times for sitting in named], other))

@@ -92,13 +92,13 @@ class Sampler:
         self._driver.synchronize(self._stream)
         found = self.activity.durations()
         # Before a launch with a warm L2 there is another one, which warms it.
-        each = 2 if l2 is L2.WARM else 1
+        each = 1 if l2 is L2.COLD else 2
         return found[each - 1 :: each] if len(found) == each * len(functions) else None
 
     def _by_events(self, functions: Sequence[Function], l2: L2) -> list[float] | None:
         """None if the GPU was faster than the host in one of them."""
         # What is warm after one launch is as warm after the next; a cold one has to be made cold each time.
-        back_to_back = self.may_repeat and l2 is L2.WARM
+        back_to_back = self.may_repeat and l2 is not L2.COLD
         stretches, launches = (1, self.batch) if back_to_back else (self.batch, 1)
         while len(self._events) < len(functions) * stretches:
             self._events.append((self._driver.create_event(), self._driver.create_event()))
@@ -128,6 +128,7 @@ class Sampler:
             self.buffers.restore()
             self.flush()
         else:
+            # Warm is what the launch before left there: more a GPU cannot be made to hold.
             self.flush()
             self.buffers.restore()
             self.queue(function)
