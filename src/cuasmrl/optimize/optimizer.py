@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
 from cuasmrl.markup import card
+from cuasmrl.optimize.by_hand import BY_HAND, ByHand
 from cuasmrl.optimize.choice import fastest
 from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
 from cuasmrl.optimize.players import settings_of, with_curves
@@ -21,7 +22,7 @@ from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.runs import RunConfig, RunDirectory, versions
 from cuasmrl.optimize.runs.directory import check_vacant, vacant
 from cuasmrl.optimize.subject import Subject, prepare
-from cuasmrl.schedule import Scoreboards
+from cuasmrl.schedule import Schedule, Scoreboards
 
 RUNS = Path("runs")
 
@@ -36,6 +37,8 @@ class Played:
     """Of the best schedule so far, as the searching timer sees it."""
     measured: int
     """How many the device was asked for; the others were known from before."""
+    tried: float
+    """Gain of the schedule that was timed last; -1 if it could not be timed."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Watch:
     choosing: Callable[[int, int], None] = lambda done, total: None
     prepared: Callable[[Subject, Path], None] = lambda subject, run: None
     played: Callable[[Played], None] = lambda played: None
+    found: Callable[[Schedule], None] = lambda best: None
+    """A better schedule than all before."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,25 @@ def optimize(
     )
 
 
+def submit(
+    request: Request,
+    subject: Subject,
+    visited: Sequence[Schedule],
+    run: Path | None = None,
+    watch: Watch | None = None,
+) -> Optimized:
+    """A run of schedules that somebody has found by hand: picked from, proved and judged like any other."""
+    if not visited:
+        raise CuasmrlError("nothing has been tried, so there is nothing to judge; make a move first")
+    request = replace(request, agent=BY_HAND, budget=len(visited))
+    if run is not None:
+        check_vacant(run)
+    agent, timer = ByHand(tuple(visited)), _timer(subject, request)
+    place = run or vacant(RUNS / _name(subject, request))
+    directory = RunDirectory.create(place, _config(request, agent, subject))
+    return _carry_out(directory, agent, subject, timer, request.standard, None, watch or Watch())
+
+
 def resume(
     run: Path, given: Mapping[str, Any] | None = None, output: Path | None = None, watch: Watch | None = None
 ) -> Optimized:
@@ -125,6 +149,8 @@ def resume(
     watch = watch or Watch()
     directory = RunDirectory.open(run)
     request = Request.of_run(directory.config, given or {})
+    if request.agent == BY_HAND:
+        raise CuasmrlError(f"{run} was played by hand; go on with `cuasmrl play --from {run}`")
     _check_output(output)
     agent = AGENTS.named(request.agent)
     subject = prepare(request, watch.choosing)
@@ -186,8 +212,10 @@ def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch
         log.record(evaluation)
         if evaluation.is_best:
             run.keep_best(clock.best, clock.best_time)
+            watch.found(clock.best)
         measured = max(0, evaluation.number - max(0, len(log.found) - 1))
-        watch.played(Played(evaluation.number, clock.budget, clock.gain, measured))
+        tried = clock.start / evaluation.time - 1
+        watch.played(Played(evaluation.number, clock.budget, clock.gain, measured, tried))
 
     clock = Clock(timer, original, run.config.budget, {**known, original.key: start}, listen)
     try:
