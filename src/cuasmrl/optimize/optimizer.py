@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,19 @@ class Watch:
     played: Callable[[Played], None] = lambda played: None
     found: Callable[[Schedule], None] = lambda best: None
     """A better schedule than all before."""
+
+
+def together(first: Watch, second: Watch) -> Watch:
+    """Both are told of everything."""
+
+    def both(one: Callable[..., None], other: Callable[..., None]) -> Callable[..., None]:
+        def told(*what: Any) -> None:
+            one(*what)
+            other(*what)
+
+        return told
+
+    return Watch(*(both(getattr(first, each.name), getattr(second, each.name)) for each in fields(Watch)))
 
 
 @dataclass(frozen=True)

@@ -121,3 +121,5 @@ async def _stream(live: Live, is_over: Callable[[], bool]) -> AsyncIterator[str]
             yield ": still here\n\n"
         quiet += 1
         await asyncio.sleep(_LOOK)
+    if live.pulse != seen:
+        yield f"data: {_dumped(live.state())}\n\n"

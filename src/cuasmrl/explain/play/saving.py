@@ -56,9 +56,17 @@ class Saving:
         except CuasmrlError as error:
             self._tell(problem=str(error))
             return
-        checks = [[check.name, check.outcome.value, check.sentence] for check in found.verdict.checks]
-        self._tell(run=str(found.run), report=str(report), sentence=found.verdict.sentence,
-                   accepted=found.verdict.accepted, checks=checks)  # fmt: skip
+        self._tell(**verdict_data(found), report=str(report))
 
     def _tell(self, **note: Any) -> None:
         self.game.note("saving", note)
+
+
+def verdict_data(found: Optimized) -> dict[str, Any]:
+    """What the gate says of a run, for a page."""
+    return {
+        "run": str(found.run),
+        "sentence": found.verdict.sentence,
+        "accepted": found.verdict.accepted,
+        "checks": [[check.name, check.outcome.value, check.sentence] for check in found.verdict.checks],
+    }

@@ -14,7 +14,10 @@ class Line {
     const source = new EventSource("events");
     source.onmessage = (event) => {
       this.lost(false);
-      this.news(JSON.parse(event.data));
+      const state = JSON.parse(event.data);
+      // Nothing comes after the end.
+      if (state.over) source.close();
+      this.news(state);
     };
     source.onopen = () => this.lost(false);
     source.onerror = () => {

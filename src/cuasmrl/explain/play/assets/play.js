@@ -9,7 +9,7 @@ class Page {
     this.mode = data.mode;
     this.line = data.mode === "recorded" ? null : new Line((state) => this.news(state), (lost) => this.lost(lost));
     this.column = new Column(part("cards"), data.kernel);
-    this.side = new Side(data.kernel, (to) => this.go(to));
+    this.side = new Side(data.kernel, data.mode, (to) => this.go(to));
     /** @type {number | null} */
     this.chosen = null;
     /** @type {Hint[]} */

@@ -2,9 +2,10 @@
 // What stands beside the cards: the clock, where the cycles go, the chosen instruction, the history, a search.
 
 class Side {
-  /** @param {Kernel} kernel @param {(to: number) => void} go */
-  constructor(kernel, go) {
+  /** @param {Kernel} kernel @param {string} mode @param {(to: number) => void} go */
+  constructor(kernel, mode, go) {
     this.kernel = kernel;
+    this.mode = mode;
     this.go = go;
     part("clock-says").textContent = kernel.clock;
   }
@@ -105,7 +106,8 @@ class Side {
       inside.push(element("p", "check", element("b", "", `${name} ${outcome}`), ` ${sentence}`));
     }
     if (saving.run) inside.push(element("p", "dim", `run: ${saving.run}`));
-    if (saving.report) {
+    if (saving.report && this.mode === "watch") inside.push(element("p", "dim", `report: ${saving.report}`));
+    if (saving.report && this.mode === "play") {
       const link = element("a", "", "open its report");
       link.setAttribute("href", "report");
       link.setAttribute("target", "_blank");

@@ -11,11 +11,11 @@
  * @typedef {{tried: [number, number][], best: [number, number][]}} Curve
  * @typedef {{name: string, running: boolean, done: number, budget: number, problem: string | null, curve: Curve,
  *   rate?: number | null, stage?: string}} Playing
- * @typedef {{stage?: string, problem?: string, run?: string, report?: string, sentence?: string, accepted?: boolean,
+ * @typedef {{stage?: string, problem?: string, run?: string, report?: string | null, sentence?: string, accepted?: boolean,
  *   checks?: [string, string, string][]}} Saving
  * @typedef {{version: number, pulse: number, order: number[], control: string[], gain: number, touched: number | null,
  *   best: {cycles: number, gain: number}, first: number, cursor: number, history: Step[],
- *   agent?: Playing, saving?: Saving}} Change
+ *   over?: boolean, agent?: Playing, saving?: Saving}} Change
  * @typedef {Change & Reading} State
  * @typedef {{instruction: number, to: number, why: string}} Tie
  * @typedef {{instruction: number, alone: number[], first: number, last: number, up: Tie[], down: Tie[],
