@@ -48,6 +48,8 @@ class Answers:
     drag: float
     drag_95: float
     """95th percentile."""
+    processor: float
+    """Milliseconds of processor time for a drag, on both ends of the line: mean."""
     bytes: int
     """Of an answer."""
 
@@ -66,6 +68,8 @@ class WatchCost:
     """With a browser that listens."""
     shares: tuple[float, ...]
     """By which the rate was lower in each round, watched right after alone or right before."""
+    server: float
+    """Share of the processor time that went into all threads but the one that plays: median."""
 
     @property
     def share(self) -> float:
@@ -87,7 +91,7 @@ def answers(kernel: TracedKernel, drags: int, advance: Callable[[int, int], None
     server = Server(lambda token, over: application(token, desk, desk.pages, desk.actions, over), 0)
     server.start()
     rng, line, hot = random.Random(_SEED), _Line(server.address), _hot(game)
-    reaches, moves, size = list[float](), list[float](), 0
+    reaches, moves, worked, size = list[float](), list[float](), 0.0, 0
     while len(moves) < drags:
         i = rng.choice(hot)
         took, status, reach = line.ask("reach", {"version": game.version, "instruction": i})
@@ -97,8 +101,10 @@ def answers(kernel: TracedKernel, drags: int, advance: Callable[[int, int], None
         if to == here:
             continue
         move = {"kind": "drag", "instruction": i, "position": to}
+        started = time.process_time()
         took, status, found = line.ask("move", {"version": game.version, "move": move})
         if status == 200:
+            worked += time.process_time() - started
             moves.append(took)
             size = len(json.dumps(found))
             advance(len(moves), drags)
@@ -109,6 +115,7 @@ def answers(kernel: TracedKernel, drags: int, advance: Callable[[int, int], None
         median(reaches),
         median(moves),
         quantiles(moves, n=20)[-1],
+        1e3 * worked / drags,
         size,
     )
 
@@ -142,18 +149,33 @@ def watch_cost(kernel: TracedKernel, advance: Callable[[int, int], None], rounds
     """The same game again and again, alone and watched by turns, so that a busy machine is fair to both."""
     timer = VirtualTimer(kernel, workers=1)
     _play(kernel, timer, None)
-    rates: list[tuple[float, float]] = []
+    alone, watched = list[_Spent](), list[_Spent]()
     for n in range(rounds):
-        pair = {}
         for is_watched in (False, True) if n % 2 else (True, False):
-            pair[is_watched] = _watched_rate(kernel, timer) if is_watched else _play(kernel, timer, None)
-        rates.append((pair[False], pair[True]))
+            if is_watched:
+                watched.append(_play_watched(kernel, timer))
+            else:
+                alone.append(_play(kernel, timer, None))
         advance(n + 1, rounds)
-    alone, watched = (median(column) for column in zip(*rates, strict=True))
-    return WatchCost(_BUDGET, rounds, alone, watched, tuple(1 - w / a for a, w in rates))
+    return WatchCost(
+        _BUDGET,
+        rounds,
+        median(spent.rate for spent in alone),
+        median(spent.rate for spent in watched),
+        tuple(1 - w.rate / a.rate for a, w in zip(alone, watched, strict=True)),
+        median(spent.others for spent in watched),
+    )
 
 
-def _watched_rate(kernel: TracedKernel, timer: VirtualTimer) -> float:
+@dataclass(frozen=True)
+class _Spent:
+    rate: float
+    """Evaluations per second of processor time of this process, the server's included."""
+    others: float
+    """Share of it that other threads took."""
+
+
+def _play_watched(kernel: TracedKernel, timer: VirtualTimer) -> _Spent:
     watched = Watched()
     watched.begin(kernel, "greedy", _BUDGET)
     server = Server(lambda token, over: application(token, watched, watched.pages, {}, over), 0)
@@ -161,11 +183,11 @@ def _watched_rate(kernel: TracedKernel, timer: VirtualTimer) -> float:
     listener = multiprocessing.get_context("spawn").Process(target=_listen, args=(server.address,))
     listener.start()
     time.sleep(1.0)
-    rate = _play(kernel, timer, watched)
+    spent = _play(kernel, timer, watched)
     watched.close()
     server.stop()
     listener.join(10)
-    return rate
+    return spent
 
 
 def _listen(address: str) -> None:
@@ -178,10 +200,9 @@ def _listen(address: str) -> None:
         pass
 
 
-def _play(kernel: TracedKernel, timer: VirtualTimer, watched: Watched | None) -> float:
-    """Evaluations per second of processor time of this process, the server's included."""
+def _play(kernel: TracedKernel, timer: VirtualTimer, watched: Watched | None) -> _Spent:
     hooks = watched.hooks if watched else Watch()
-    started = time.process_time()
+    all_threads, this_thread = time.process_time(), time.thread_time()
 
     def listen(evaluation: Evaluation) -> None:
         if evaluation.is_best:
@@ -192,4 +213,5 @@ def _play(kernel: TracedKernel, timer: VirtualTimer, watched: Watched | None) ->
     clock = Clock(timer, kernel.original, _BUDGET, listener=listen)
     with contextlib.suppress(BudgetSpentError):
         AGENTS.named("greedy").play(lambda: Game(kernel.listing, clock, kernel), _SEED)
-    return clock.spent / (time.process_time() - started)
+    all_threads, this_thread = time.process_time() - all_threads, time.thread_time() - this_thread
+    return _Spent(clock.spent / all_threads, 1 - this_thread / all_threads)

@@ -488,18 +488,19 @@ def play(
     if as_json:
         print_json({"drags": answers.as_dict(), "watch": cost.as_dict()})
         return
-    console.print(
-        f"{kernel.name} {kernel.config}, {answers.instructions:,} instructions: {answers.drags} drags answered in "
-        f"{answers.drag:.0f} ms (median), {answers.drag_95:.0f} ms (95th percentile), {answers.bytes:,} bytes; "
-        f"reach of an instruction in {answers.reach:.0f} ms",
-        markup=False,
-    )
-    shares = ", ".join(f"{100 * share:+.1f}" for share in cost.shares)
-    console.print(
-        f"greedy, {cost.evaluations:,} evaluations: {cost.alone:.1f} per second of processor time alone, "
-        f"{cost.watched:.1f} watched, {100 * cost.share:.1f} % fewer (rounds: {shares})",
-        markup=False,
-    )
+    lines = [
+        f"{kernel.name} {kernel.config}, {answers.instructions:,} instructions",
+        f"{answers.drags} drags answered in {answers.drag:.0f} ms (median), {answers.drag_95:.0f} ms (95th "
+        f"percentile), {answers.processor:.0f} ms of processor time; {answers.bytes:,} bytes",
+        f"reach of an instruction in {answers.reach:.0f} ms (median)",
+        f"greedy, {cost.evaluations:,} evaluations, per second of processor time: {cost.alone:.1f} alone, "
+        f"{cost.watched:.1f} watched",
+        f"watching costs {100 * cost.share:.1f} % (median of {cost.rounds} rounds: "
+        f"{', '.join(f'{100 * share:+.1f}' for share in cost.shares)}); threads of the server took "
+        f"{100 * cost.server:.2f} % of the processor time",
+    ]
+    for line in lines:
+        console.print(line, markup=False)
 
 
 def _calibrate(device: str, file: Path, as_json: bool) -> None:

@@ -18,21 +18,22 @@ from cuasmrl.explain.play.deeds import RefusedError
 from cuasmrl.explain.play.game import StaleError
 from cuasmrl.explain.play.guard import MOST_BYTES, TOO_LARGE, Guard
 
-_LOOK = 0.1
-"""Seconds between looks for news."""
-_SIGN = 100
-"""Looks without news after which a sign of life is sent."""
+_SIGN = 10.0
+"""Seconds without news after which a sign of life is sent."""
 
 
 class Live(Protocol):
     """Something that goes on, and that browsers look at."""
 
+    look: float
+    """Seconds between looks for news."""
+
     @property
     def pulse(self) -> int:
         """Grows whenever there is news."""
 
-    def state(self) -> dict[str, Any]:
-        """All that changes, as it is now."""
+    def text(self) -> str:
+        """All that changes, as it is now, as JSON."""
 
 
 Action: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
@@ -86,19 +87,25 @@ def _carry_out(action: Action, live: Live, data: dict[str, Any]) -> Response:
     try:
         more = action(data)
     except StaleError as error:
-        return _json({"sentence": str(error), "state": live.state()}, 409)
+        return _with_state(live, 409, str(error))
     except RefusedError as error:
         return _json({"sentence": str(error)}, 422)
     except CuasmrlError as error:
         return _json({"sentence": str(error)}, 400)
-    return _json({"state": live.state()} if more is None else more)
+    return _with_state(live) if more is None else _json(more)
+
+
+def _with_state(live: Live, status: int = 200, sentence: str | None = None) -> Response:
+    said = "" if sentence is None else f'"sentence":{dumped(sentence)},'
+    return Response(f'{{{said}"state":{live.text()}}}', status, media_type="application/json")
 
 
 def _json(data: Any, status: int = 200) -> Response:
-    return Response(_dumped(data), status, media_type="application/json")
+    return Response(dumped(data), status, media_type="application/json")
 
 
-def _dumped(data: Any) -> str:
+def dumped(data: Any) -> str:
+    """As short as it gets."""
     return json.dumps(data, separators=(",", ":"))
 
 
@@ -108,18 +115,18 @@ def _events(live: Live, is_over: Callable[[], bool]) -> Callable[[Request], Resp
 
 
 async def _stream(live: Live, is_over: Callable[[], bool]) -> AsyncIterator[str]:
-    seen, quiet = -1, 0
+    seen, quiet = -1, 0.0
     yield "retry: 1000\n\n"
     while not is_over():
         pulse = live.pulse
         if pulse != seen:
-            state = await run_in_threadpool(live.state)
-            seen, quiet = pulse, 0
-            yield f"data: {_dumped(state)}\n\n"
+            text = await run_in_threadpool(live.text)
+            seen, quiet = pulse, 0.0
+            yield f"data: {text}\n\n"
         elif quiet >= _SIGN:
-            quiet = 0
+            quiet = 0.0
             yield ": still here\n\n"
-        quiet += 1
-        await asyncio.sleep(_LOOK)
+        quiet += live.look
+        await asyncio.sleep(live.look)
     if live.pulse != seen:
-        yield f"data: {_dumped(live.state())}\n\n"
+        yield f"data: {live.text()}\n\n"

@@ -8,7 +8,7 @@ from typing import Any
 from cuasmrl.agents import Agent
 from cuasmrl.agents.ranking import Ranker
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.explain.play.app import Action
+from cuasmrl.explain.play.app import Action, dumped
 from cuasmrl.explain.play.game import SharedGame
 from cuasmrl.explain.play.hints import advise
 from cuasmrl.explain.play.page import play_page
@@ -18,6 +18,9 @@ from cuasmrl.explain.play.state import game_data, kernel_data
 
 
 class Desk:
+    look = 0.1
+    """Seconds between looks for news, by whoever serves it."""
+
     def __init__(
         self, game: SharedGame, agent: Agent, submit: Submit, ranker: Callable[[], Ranker | None]
     ) -> None:
@@ -32,8 +35,8 @@ class Desk:
     def pulse(self) -> int:
         return self.game.pulse
 
-    def state(self) -> dict[str, Any]:
-        return game_data(self.game)
+    def text(self) -> str:
+        return dumped(game_data(self.game))
 
     @property
     def pages(self) -> dict[str, Callable[[], str]]:
@@ -52,7 +55,7 @@ class Desk:
         }
 
     def _page(self) -> str:
-        return play_page("play", self._kernel, self.state())
+        return play_page("play", self._kernel, game_data(self.game))
 
     def _agent(self, data: dict[str, Any]) -> None:
         if data.get("play"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from cuasmrl.explain.report.dependences import in_words
@@ -41,7 +41,8 @@ class Reach:
     """What stops it, above and below."""
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        ties = {side: [vars(tie) for tie in getattr(self, side)] for side in ("up", "down")}
+        return vars(self) | ties
 
 
 def reach_of(board: Board, i: int) -> Reach:

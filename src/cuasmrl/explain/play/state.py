@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from cuasmrl.binary.sass import Pipe
+from cuasmrl.binary.sass import Control, Pipe
 from cuasmrl.explain.play.game import SharedGame, Step
 from cuasmrl.explain.play.stopwatch import Stopwatch, reason_names
 from cuasmrl.explain.waits.regions import hottest
@@ -50,8 +51,14 @@ def _is_main(pipe: Pipe | None) -> bool:
 
 def schedule_data(schedule: Schedule) -> dict[str, Any]:
     """By position."""
-    controls = schedule.controls
-    return {"order": list(schedule.order), "control": [str(controls[i]) for i in schedule.order]}
+    bits = schedule.bits[schedule.indices].tolist()
+    return {"order": list(schedule.order), "control": [_control(each) for each in bits]}
+
+
+@cache
+def _control(bits: int) -> str:
+    """Few different ones occur."""
+    return str(Control.of(bits))
 
 
 def game_data(game: SharedGame) -> dict[str, Any]:

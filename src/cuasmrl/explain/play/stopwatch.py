@@ -17,8 +17,10 @@ from cuasmrl.gpu.timing.records import SUB_CORES
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Block, Schedule
 
-_AFFORDED = 400_000
-"""Warp instructions that are replayed for an answer: some 20 ms."""
+_AFFORDED = 200_000
+"""Warp instructions that are replayed for an answer: some 10 ms."""
+_MOST = 400_000
+"""Of a whole kernel; of a larger one an excerpt is replayed."""
 _MOST_SEEDS = 4
 _ITERATIONS = 8
 """Of each loop, where the whole kernel takes too long."""
@@ -52,7 +54,7 @@ class Reading:
     waits: tuple[tuple[int, ...], ...]
     """By position: number of a reason, cycles of all warps and seeds, number of the next, ..."""
 
-    @property
+    @cached_property
     def cycles(self) -> float:
         return self.spent.mean_cycles
 
@@ -115,7 +117,7 @@ def _scope_of(kernel: TracedKernel) -> Scope:
     whole = kernel.model
     size = whole.simulate(kernel.original, SEARCH_SEEDS[0], whole.resident).instructions
     size = size * -(-whole.blocks // whole.resident)
-    if size <= _AFFORDED:
+    if size <= _MOST:
         seeds = SEARCH_SEEDS[: max(1, min(_MOST_SEEDS, _AFFORDED // size))]
         return Scope(whole, whole.blocks, seeds, True)
     part = kernel.part(_ITERATIONS)

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from cuasmrl.explain.play.app import dumped
 from cuasmrl.explain.play.curve import Curve
 from cuasmrl.explain.play.page import play_page
 from cuasmrl.explain.play.passages import told
@@ -24,9 +25,10 @@ from cuasmrl.optimize.runs import RunDirectory
 from cuasmrl.schedule import Board, Schedule
 
 _PLAYING = "playing"
-_SHARE = 0.008
+_SHARE = 0.006
 """Of the time that may go into what is shown."""
-_LEAST_PAUSE = 0.5
+_LEAST_PAUSE = 1.0
+_LONGEST_PAUSE = 15.0
 """Seconds between two looks."""
 _PACE = 5.0
 """Seconds over which the rate of evaluations is taken."""
@@ -36,6 +38,9 @@ _KEPT = 200
 
 class Watched:
     """One run. The first half is called by the run, the second by the server."""
+
+    look = 0.5
+    """Seconds between looks for news: each takes time from the run."""
 
     def __init__(self, ready: Callable[[], None] = lambda: None) -> None:
         """`ready` is called once there is something to look at."""
@@ -49,8 +54,10 @@ class Watched:
         self._paces: list[tuple[float, int]] = []
         self._pulse = 0
         self._news = True
-        self._next = 0.0
-        self._state: tuple[int, dict[str, Any]] = (-1, {})
+        self._paid = self._last = 0.0
+        self._worked_out = -1
+        self._state: dict[str, Any] = {}
+        self._text = ""
 
     @property
     def hooks(self) -> Watch:
@@ -90,7 +97,7 @@ class Watched:
     def close(self) -> None:
         """Nothing comes any more, whatever the reason."""
         self._over = self._over or {"problem": "the run has stopped before its end; it can be continued"}
-        self._stage, self._news, self._next = "over", True, 0.0
+        self._stage, self._news = "over", True
 
     # ---- for the server ----
 
@@ -98,20 +105,37 @@ class Watched:
     def pulse(self) -> int:
         """Grows when there is news and the last look is long enough ago."""
         with self._lock:
-            if self._news and time.monotonic() >= self._next:
+            if self._news and self._is_due():
                 self._news = False
                 self._pulse += 1
             return self._pulse
 
     def state(self) -> dict[str, Any]:
         """The same for everybody who asks before there is news."""
+        self._renew()
+        return self._state
+
+    def text(self) -> str:
+        self._renew()
+        return self._text
+
+    def _renew(self) -> None:
         with self._lock:
-            if self._state[0] != self._pulse:
+            if self._worked_out != self._pulse:
                 started = time.thread_time()
-                self._state = self._pulse, self._work_out()
+                self._state = self._work_out()
+                self._text = dumped(self._state)
+                self._worked_out = self._pulse
                 cost = time.thread_time() - started
-                self._next = time.monotonic() + max(_LEAST_PAUSE, cost / _SHARE)
-            return self._state[1]
+                # Of the time that this process gets, which on a busy machine is less than passes.
+                self._paid = time.process_time() + cost / _SHARE
+                self._last = time.monotonic()
+
+    def _is_due(self) -> bool:
+        """Is the last look paid for, or so long ago that the run may be on another device?"""
+        pause = time.monotonic() - self._last
+        is_paid = pause >= _LEAST_PAUSE and time.process_time() >= self._paid
+        return self._over is not None or is_paid or pause >= _LONGEST_PAUSE
 
     @property
     def pages(self) -> dict[str, Callable[[], str]]:
