@@ -16,7 +16,7 @@ from cuasmrl.deploy.store import Store
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 MATMUL = EXAMPLES / "triton" / "matmul.py"
-SMALL = ("-m", "64", "-n", "64", "-k", "512")
+SMALL = ("-m", "64", "-n", "64", "-k", "1024")
 
 
 def lines(text: str, word: str) -> list[str]:

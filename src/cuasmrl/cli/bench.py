@@ -23,6 +23,15 @@ from cuasmrl.cli.console import (
 
 app = typer.Typer(help="Measure on this machine, and print the table.")
 
+Changed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A number of the chips that is different in this run, as warp_choice=0; repeat for several.",
+    ),
+]
+
 
 @app.command()
 def schedule(
@@ -71,14 +80,7 @@ def emulator(as_json: Json = False) -> None:
 
 @app.command()
 def timing(
-    changed: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A number of the chips that is different in this run, as warp_choice=0; repeat for several.",
-        ),
-    ] = None,
+    changed: Changed = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -102,7 +104,7 @@ def timing(
     from cuasmrl.bench.timing import timing as measure
     from cuasmrl.bench.timing_tables import timing_table
 
-    changes = parsed_changes(changed or [])
+    changes = parsed_changes(changed or ())
     _show(lambda advance: measure(advance, changes), timing_table, as_json)
 
 
@@ -118,6 +120,7 @@ def kernels(
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Rows go to this file; those in it are not run again.")
     ] = None,
+    changed: Changed = None,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a page.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -134,10 +137,11 @@ def kernels(
         summary_markdown,
         summary_table,
     )
+    from cuasmrl.bench.timing import parsed_changes
 
-    wanted = chosen(only or (), chip or ())
+    wanted, changes = chosen(only or (), chip or ()), parsed_changes(changed or ())
     with progress("running kernels", as_json or as_markdown) as advance:
-        rows = compare(wanted, advance, keep)
+        rows = compare(wanted, advance, keep, changes)
     summaries = summary(rows)
     if as_json:
         print_json({
@@ -276,6 +280,16 @@ def agents(
         list[int] | None, typer.Option("--budget", help="Evaluations; repeat for several.", min=1)
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Games per agent and workload.", min=1)] = 5,
+    first_seed: Annotated[int, typer.Option("--first-seed", help="The first of them.", min=0)] = 0,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device",
+            metavar="DEVICE",
+            help="hidden:SEED is a chip drawn by a secret, hidden:SEED+KIND moreover a strange one; "
+            "repeat for several. The virtual GPU if none is named.",
+        ),
+    ] = None,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
@@ -289,11 +303,12 @@ def agents(
 ) -> None:
     """Agents at equal budgets on the published workloads.
 
-    Gains by the median over the gate's ensemble: median and range over seeds.
+    Gains by the median over the gate's ensemble: median and range over seeds. Hidden devices are chips that
+    no agent knows; gains on them are confirmed on the device itself and on chips drawn around it.
     """
     from cuasmrl import workloads
     from cuasmrl.agents import AGENTS
-    from cuasmrl.bench.agents import Contest, agents_table
+    from cuasmrl.bench.agents import VIRTUAL, Contest, agents_table
     from cuasmrl.bench.agents import agents as measure
 
     contest = Contest(
@@ -305,6 +320,8 @@ def agents(
         scoreboards_named(scoreboards),
         objective_named(objective),
         l2_named(l2),
+        first_seed,
+        tuple(device or [VIRTUAL]),
     )
     _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
 

@@ -42,14 +42,16 @@ class TracedKernel:
 
     @cached_property
     def model(self) -> Model:
-        return Model(self.original, self.trace, self.chip, l2=self.l2)
+        return self._model(self.trace)
 
     def part(self, iterations: int) -> Model:
         """What a search replays: so many iterations of each loop."""
         if iterations not in self._parts:
-            trace = excerpt(self.trace, iterations)
-            self._parts[iterations] = Model(self.original, trace, self.chip, l2=self.l2)
+            self._parts[iterations] = self._model(excerpt(self.trace, iterations))
         return self._parts[iterations]
+
+    def _model(self, trace: Trace) -> Model:
+        return Model(self.original, trace, self.chip, l2=self.l2)
 
     def schedule_in(self, cubin: Cubin) -> Schedule:
         """The schedule that another cubin holds of this kernel."""

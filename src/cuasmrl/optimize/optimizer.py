@@ -16,7 +16,7 @@ from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
 from cuasmrl.markup import card
 from cuasmrl.optimize.choice import fastest
 from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
-from cuasmrl.optimize.players import settings_of, with_curves
+from cuasmrl.optimize.players import settings_of, with_places
 from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.runs import RunConfig, RunDirectory, versions
 from cuasmrl.optimize.runs.directory import check_vacant, vacant
@@ -151,7 +151,7 @@ def _carry_out(
         watch.stage("measuring how much has to be replayed")
         run.keep_effort(timer.effort)
         watch.stage(f"schedules are scored by {timer.effort.sentence}")
-    clock = _play(run, with_curves(agent, run.path / "tensorboard"), subject, timer, watch)
+    clock = _play(run, with_places(agent, run.path), subject, timer, watch)
     best = clock.best
     if clock.best_time < clock.start:
         watch.stage("picking a schedule")

@@ -117,14 +117,16 @@ class Model:
         self.resident = min(self.occupancy.blocks, self.blocks)
         self.shared_bytes = self.resident * header.shared_bytes
         self.machine = self._machine(self.parameters)
-        self.code = Code(self.listing, self.parameters)
+        self.code = self._code(self.parameters)
 
-    def with_parameters(self, parameters: Parameters) -> Model:
-        """The same kernel on the same chip under other numbers."""
+    def with_parameters(self, parameters: Parameters, keeps_code: bool = False) -> Model:
+        """The same kernel on the same chip under other numbers; its code is kept if no number that it
+        depends on has changed."""
         other = copy(self)
         other.parameters = parameters
         other.machine = self._machine(parameters)
-        other.code = Code(self.listing, parameters)
+        if not keeps_code:
+            other.code = other._code(parameters)
         return other
 
     @property
@@ -144,6 +146,9 @@ class Model:
         return machine_of(
             parameters, self.shared_bytes, share_of(self.header, self.chip, parameters, self.l2)
         )
+
+    def _code(self, parameters: Parameters) -> Code:
+        return Code(self.listing, parameters)
 
     def table(self, schedule: Schedule) -> Int:
         return self.code.table(schedule)

@@ -65,7 +65,7 @@ def multiply(code: Int, state: Int, tally: Int | None, p: int, c: int, w: int, n
     for k in range(code[p + Row.WRITE_COUNT]):
         state[w + Warp.RESULTS + code[p + Row.WRITES + k]] = done
     enter = max(now + 2, state[c + Core.ALLOCATE_FREE])
-    state[c + Core.ALLOCATE_FREE] = enter + 1
+    state[c + Core.ALLOCATE_FREE] = enter + code[p + Row.HOLD]
     state[c + Core.CONTROL_FREE] = max(now + 1, enter - 1)
     return up(done)
 

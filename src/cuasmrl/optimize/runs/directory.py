@@ -12,6 +12,8 @@ verdict.json       of the gate; written last, so where it is the run is over
 explanation.json   the moves that mattered and the rules learned, once somebody has looked for them
 report.html        all of it for people, once somebody has asked for it
 tensorboard/       curves, if the agent logs any
+twin.jsonl         a line for each batch and each fit, if the agent has a twin of the device
+beliefs.json       what it believes of the device: numbers with intervals before and after
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from cuasmrl.schedule import Schedule
 
 _CONFIG = "config.json"
 _EXPLANATION = "explanation.json"
+_BELIEFS = "beliefs.json"
 _PARTIAL = ".partial"
 
 
@@ -121,6 +124,11 @@ class RunDirectory:
     def explanation(self) -> dict[str, Any] | None:
         """None if nobody has looked for one."""
         return self._read(_EXPLANATION) if (self.path / _EXPLANATION).exists() else None
+
+    def beliefs(self) -> list[dict[str, Any]]:
+        """Of the device, by an agent that has any."""
+        found: list[dict[str, Any]] = self._read(_BELIEFS) if (self.path / _BELIEFS).exists() else []
+        return found
 
     def _write(self, name: str, data: dict[str, Any]) -> None:
         write_text(self.path / name, json.dumps(data) + "\n")

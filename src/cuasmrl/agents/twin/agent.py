@@ -1,0 +1,227 @@
+"""An agent that learns the machine while it plays: it plans in a twin of the device, fitted to its times.
+
+The device is asked about finished plans only, a batch at a time. Each comes from a climb in the twin: in the
+model of the kernel under a guess at the device's numbers, drawn from what is believed of them so far.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from cuasmrl.agents.greedy import Greedy
+from cuasmrl.agents.proposals import Mix
+from cuasmrl.agents.twin.beliefs import Beliefs, Seen, informative
+from cuasmrl.agents.twin.guess import ITERATIONS, Guess
+from cuasmrl.agents.twin.notes import Notes
+from cuasmrl.agents.twin.numbers import sensitive
+from cuasmrl.agents.twin.planning import Plan, Planner
+from cuasmrl.agents.twin.trust import Trust
+from cuasmrl.game import Game
+from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.schedule import Schedule
+
+_SHORT = 2
+"""Plans of so few improvements are no better than single moves, of which many can be compared."""
+_SCALES = (1.0, 0.5, 1.0, 2.0)
+"""Of the lengths of plans in a batch."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """Plans in models of the device that are fitted to its times, and times what comes out."""
+
+    name: ClassVar[str] = "twin"
+
+    batch: int = 4
+    """Evaluations that the device is asked for at once."""
+    guesses: int = 12
+    """Sets of numbers that the device may have."""
+    committee: int = 3
+    """Guesses that a plan has to be good under."""
+    seeds: int = 3
+    """Seeds of the latency jitter for each of them, where several blocks share an SM."""
+    fit_every: int = 8
+    """Evaluations between two fits; 0: the guesses stay as the chip's file has them."""
+    fitted: int = 40
+    """Evaluations at most that a fit looks at."""
+    fresh: int = 12
+    """New guesses that join at each fit."""
+    steps: int = 2
+    """Metropolis steps of each guess at each fit."""
+    length: int = 16
+    """Improvements in the twin that the first plans make."""
+    longest: int = 256
+    """Improvements at most."""
+    replays: int = 400
+    """Of a plan at most; doubled while plans come to their end by it."""
+    most_replays: int = 3200
+    """To which it is doubled."""
+    drafts: int = 2
+    """Plans that are made for each that is evaluated: those with the best prospects over all guesses."""
+    starts: int = 4
+    """Fastest schedules that plans start from."""
+    singles: int = 80
+    """Single moves that are compared where plans have become short."""
+    remembered: int = 24
+    """Plans that trust goes by."""
+    trusted: float = 0.25
+    """Realised over predicted gain below which half of all evaluations go to moves that no twin has seen."""
+    patience: int = 40
+    """Evaluations without a gain after which plans are long again and start from others too."""
+    plans: bool = True
+    """Whether it plans at all; if not, single moves are compared in the twin."""
+    mix: Mix = field(default_factory=Mix)
+    """The moves of climbs."""
+    notes: Path | None = field(default=None, compare=False)
+    """Where it writes down how it went and what it believes; changes nothing in play."""
+
+    def play(self, new_game: Callable[[], Game], seed: int) -> None:
+        game = new_game()
+        notes = Notes(self.notes)
+        if game.traced is None:
+            notes.say("the kernel cannot be replayed, so there is no twin of it: played by direct search")
+            Greedy(mix=self.mix).play(lambda: game, seed)
+            return
+        Play(self, game, game.traced, notes, random.Random(seed)).go()
+
+
+class Play:
+    """One game."""
+
+    def __init__(
+        self, settings: Twin, game: Game, kernel: TracedKernel, notes: Notes, rng: random.Random
+    ) -> None:
+        self.settings = settings
+        self.clock = game.clock
+        self.notes = notes
+        self.rng = rng
+        nominal = Guess(kernel.part(ITERATIONS))
+        seeds = 1 if nominal.model.resident == 1 else settings.seeds
+        self.planner = Planner(game, rng, settings.mix, seeds)
+        names = sensitive(nominal, self._sample(nominal)) if settings.fit_every else ()
+        self.beliefs = Beliefs(nominal, names, settings.guesses, rng)
+        self.planner.learn_noise(self.beliefs.draw(settings.committee))
+        self.trust = Trust(
+            settings.length, settings.longest, settings.replays, settings.most_replays, settings.remembered,
+            settings.trusted,
+        )  # fmt: skip
+        self.seen: list[Seen] = []
+        self.ranking = [(self.clock.start, 0, game.original)]
+        """All schedules of finite time by time, the latest of equals first."""
+        self.unfitted = 0
+        self.last_gain = 0
+
+    def go(self) -> None:
+        """Until the budget is spent, or nothing new is to be found."""
+        try:
+            self._go()
+        finally:
+            if self.settings.fit_every:
+                self.notes.keep_beliefs(self.beliefs.revealed())
+
+    def _go(self) -> None:
+        while not self.clock.is_over:
+            batch = self._batch()
+            if not batch:
+                break
+            before = self.clock.best_time
+            times = self.clock.times([plan.schedule for plan in batch])
+            for plan, time in zip(batch, times, strict=False):
+                self._learn(plan, time)
+            gained = self.clock.best_time < before
+            if gained:
+                self.last_gain = self.clock.spent
+            self._adapt(batch, gained)
+            if self.settings.fit_every and self.unfitted >= self.settings.fit_every:
+                self._fit()
+
+    def _batch(self) -> list[Plan]:
+        """Different schedules that nobody has timed."""
+        settings = self.settings
+        direct = settings.batch // 2 if self.trust.is_low else 0
+        thought = settings.batch - direct
+        is_short = self.trust.length <= _SHORT or not settings.plans
+        found = self._singles(thought) if is_short else self._plans(thought)
+        return found + self._direct(settings.batch - len(found), found)
+
+    def _plans(self, count: int) -> list[Plan]:
+        drafts: dict[bytes, tuple[float, int, Plan]] = {}
+        wanted = count * self.settings.drafts
+        for k in range(2 * wanted):
+            if len(drafts) == wanted:
+                break
+            length = max(1, round(self.trust.length * _SCALES[k % len(_SCALES)]))
+            guesses = self.beliefs.draw(self.settings.committee)
+            plan = self.planner.plan(self._start(), guesses, length, self.trust.replays)
+            if not self.clock.has_seen(plan.schedule):
+                drafts.setdefault(plan.schedule.key, (self.beliefs.predict(plan.schedule), k, plan))
+        return [plan for *_, plan in sorted(drafts.values(), key=lambda draft: draft[:2])[:count]]
+
+    def _singles(self, count: int) -> list[Plan]:
+        """Of many moves those that the guesses like best."""
+        start = self._start()
+        moved = self.planner.neighbours(start, self.settings.singles, self.beliefs.draw(1)[0])
+        new = [schedule for schedule in moved if not self.clock.has_seen(schedule)]
+        committee = self.beliefs.draw(self.settings.committee)
+        ranked = sorted(new, key=lambda schedule: sum(guess.predict(schedule) for guess in committee))
+        return [Plan(schedule, start) for schedule in ranked[:count]]
+
+    def _direct(self, count: int, others: Sequence[Plan]) -> list[Plan]:
+        """Random moves from the best schedule."""
+        if not count:
+            return []
+        start, taken = self.ranking[0][2], {plan.schedule.key for plan in others}
+        moved = self.planner.neighbours(start, 2 * count + len(taken), self.beliefs.draw(1)[0])
+        new = [s for s in moved if not self.clock.has_seen(s) and s.key not in taken]
+        return [Plan(schedule, start, is_direct=True) for schedule in new[:count]]
+
+    def _start(self) -> Schedule:
+        """Mostly the best schedule so far; when nothing helps, others as well."""
+        best = self.ranking[: self.settings.starts]
+        is_stuck = self.clock.spent - self.last_gain >= self.settings.patience
+        share = 1 / len(best) if is_stuck else 0.5
+        for *_, schedule in best:
+            if self.rng.random() < share:
+                return schedule
+        return best[0][2]
+
+    def _learn(self, plan: Plan, time: float) -> None:
+        if not math.isfinite(time):
+            return
+        change = math.log(time / self.clock.start)
+        self.seen.append(Seen(plan.schedule, change))
+        self.unfitted += 1
+        if not plan.is_direct:
+            started = math.log(self.clock.time(plan.start) / self.clock.start)
+            predicted = self.beliefs.predict(plan.start) - self.beliefs.predict(plan.schedule)
+            self.trust.judge(predicted, started - change)
+        self.ranking.append((time, -len(self.seen), plan.schedule))
+        self.ranking.sort(key=lambda entry: entry[:2])
+
+    def _adapt(self, batch: Sequence[Plan], gained: bool) -> None:
+        self.trust.adapt(gained, batch)
+        idle = self.clock.spent - self.last_gain
+        if idle and idle % self.settings.patience < self.settings.batch:
+            self.trust.begin_again()
+        self.notes.round(self.clock, self.trust)
+
+    def _fit(self) -> None:
+        self.unfitted = 0
+        if len(self.seen) > 2 and self.beliefs.names:
+            chosen = informative(self.seen, self.settings.fitted)
+            self.notes.fit(self.beliefs.fit(chosen, self.settings.fresh, self.settings.steps))
+
+    def _sample(self, nominal: Guess) -> list[Schedule]:
+        """Schedules of several moves, for finding out which numbers matter."""
+        sample = []
+        for _ in range(6):
+            schedule = self.planner.game.original
+            for _ in range(6):
+                schedule = next(iter(self.planner.neighbours(schedule, 1, nominal)), schedule)
+            sample.append(schedule)
+        return sample
