@@ -29,6 +29,8 @@ _SHORT = 2
 """Plans of so few improvements are no better than single moves, of which many can be compared."""
 _SCALES = (1.0, 0.5, 1.0, 2.0)
 """Of the lengths of plans in a batch."""
+_ASIDE = (2, 4, 8, 16)
+"""Random moves with which a plan leaves where nothing helps any more."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ class Twin:
     """Improvements at most."""
     replays: int = 400
     """Of a plan at most; doubled while plans come to their end by it."""
-    most_replays: int = 3200
+    most_replays: int = 2000
     """To which it is doubled."""
-    drafts: int = 2
+    drafts: int = 1
     """Plans that are made for each that is evaluated: those with the best prospects over all guesses."""
     starts: int = 4
     """Fastest schedules that plans start from."""
@@ -71,8 +73,11 @@ class Twin:
     """Plans that trust goes by."""
     trusted: float = 0.25
     """Realised over predicted gain below which half of all evaluations go to moves that no twin has seen."""
+    stuck: int = 8
+    """Evaluations without a gain after which every second plan begins aside of its start, and may take all
+    replays."""
     patience: int = 40
-    """Evaluations without a gain after which plans are long again and start from others too."""
+    """Evaluations without a gain after which plans are long again."""
     plans: bool = True
     """Whether it plans at all; if not, single moves are compared in the twin."""
     mix: Mix = field(default_factory=Mix)
@@ -146,7 +151,9 @@ class Play:
         direct = settings.batch // 2 if self.trust.is_low else 0
         thought = settings.batch - direct
         is_short = self.trust.length <= _SHORT or not settings.plans
-        found = self._singles(thought) if is_short else self._plans(thought)
+        escapes = [self._escape()] if is_short and settings.plans and self._is_stuck else []
+        found = escapes + self._singles(thought - len(escapes)) if is_short else self._plans(thought)
+        found = [plan for plan in found if not self.clock.has_seen(plan.schedule)]
         return found + self._direct(settings.batch - len(found), found)
 
     def _plans(self, count: int) -> list[Plan]:
@@ -155,12 +162,25 @@ class Play:
         for k in range(2 * wanted):
             if len(drafts) == wanted:
                 break
-            length = max(1, round(self.trust.length * _SCALES[k % len(_SCALES)]))
-            guesses = self.beliefs.draw(self.settings.committee)
-            plan = self.planner.plan(self._start(), guesses, length, self.trust.replays)
+            plan = self._escape() if self._is_stuck and k % 2 else self._plan(_SCALES[k % len(_SCALES)])
             if not self.clock.has_seen(plan.schedule):
                 drafts.setdefault(plan.schedule.key, (self.beliefs.predict(plan.schedule), k, plan))
         return [plan for *_, plan in sorted(drafts.values(), key=lambda draft: draft[:2])[:count]]
+
+    def _plan(self, scale: float) -> Plan:
+        guesses = self.beliefs.draw(self.settings.committee)
+        length = max(1, round(self.trust.length * scale))
+        return self.planner.plan(self._start(), guesses, length, self.trust.replays)
+
+    def _escape(self) -> Plan:
+        """Some random moves away from where nothing helps any more, and up again as far as it goes."""
+        settings, guesses = self.settings, self.beliefs.draw(self.settings.committee)
+        aside = self.rng.choice(_ASIDE)
+        return self.planner.plan(self._start(), guesses, settings.longest, settings.most_replays, aside)
+
+    @property
+    def _is_stuck(self) -> bool:
+        return self.clock.spent - self.last_gain >= self.settings.stuck
 
     def _singles(self, count: int) -> list[Plan]:
         """Of many moves those that the guesses like best."""
@@ -183,8 +203,7 @@ class Play:
     def _start(self) -> Schedule:
         """Mostly the best schedule so far; when nothing helps, others as well."""
         best = self.ranking[: self.settings.starts]
-        is_stuck = self.clock.spent - self.last_gain >= self.settings.patience
-        share = 1 / len(best) if is_stuck else 0.5
+        share = 1 / len(best) if self._is_stuck else 0.5
         for *_, schedule in best:
             if self.rng.random() < share:
                 return schedule
