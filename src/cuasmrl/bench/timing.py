@@ -164,7 +164,7 @@ def parsed_changes(texts: Iterable[str]) -> dict[str, float]:
             raise CuasmrlError(
                 f"--set {text!r} is not NAME=VALUE with a number, such as warp_choice=1."
             ) from None
-    for chip in sorted({row.chip for row in published()} & set(chips_with_data())):
+    for chip in chips_with_data():
         load_parameters(chip).with_values(changes)
     return changes
 

@@ -23,6 +23,15 @@ from cuasmrl.cli.console import (
 
 app = typer.Typer(help="Measure on this machine, and print the table.")
 
+Changed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A number of the chips that is different in this run, as warp_choice=0; repeat for several.",
+    ),
+]
+
 
 @app.command()
 def schedule(
@@ -71,14 +80,7 @@ def emulator(as_json: Json = False) -> None:
 
 @app.command()
 def timing(
-    changed: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A number of the chips that is different in this run, as warp_choice=0; repeat for several.",
-        ),
-    ] = None,
+    changed: Changed = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -102,7 +104,7 @@ def timing(
     from cuasmrl.bench.timing import timing as measure
     from cuasmrl.bench.timing_tables import timing_table
 
-    changes = parsed_changes(changed or [])
+    changes = parsed_changes(changed or ())
     _show(lambda advance: measure(advance, changes), timing_table, as_json)
 
 
@@ -118,6 +120,7 @@ def kernels(
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Rows go to this file; those in it are not run again.")
     ] = None,
+    changed: Changed = None,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a page.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -134,10 +137,11 @@ def kernels(
         summary_markdown,
         summary_table,
     )
+    from cuasmrl.bench.timing import parsed_changes
 
-    wanted = chosen(only or (), chip or ())
+    wanted, changes = chosen(only or (), chip or ()), parsed_changes(changed or ())
     with progress("running kernels", as_json or as_markdown) as advance:
-        rows = compare(wanted, advance, keep)
+        rows = compare(wanted, advance, keep, changes)
     summaries = summary(rows)
     if as_json:
         print_json({

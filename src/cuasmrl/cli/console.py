@@ -42,7 +42,7 @@ L2Name = Annotated[
     typer.Option(
         "--l2",
         help="What the L2 cache of the virtual GPU holds at the start: cold (the default), nothing of the "
-        "kernel's data; warm, all of it.",
+        "kernel's data; warm, all of it; again, what the same launch left there.",
         show_default=False,
     ),
 ]
@@ -80,7 +80,7 @@ def l2_named(name: str | None) -> L2:
     from cuasmrl.gpu.timing import L2
 
     if name not in (None, *L2):
-        raise CuasmrlError(f"--l2 is {' or '.join(L2)}, not {name!r}")
+        raise CuasmrlError(f"--l2 is one of {', '.join(L2)}, not {name!r}")
     return L2(name or L2.COLD)
 
 

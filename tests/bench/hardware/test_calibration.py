@@ -78,6 +78,19 @@ def test_matrices_behind_copies() -> None:
     assert slow[1] > fast[1]
 
 
+def test_experiments_that_a_gpu_does_not_have_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A T4 has no asynchronous copies, and the model has no time for a product by wgmma."""
+    t4 = Clocked(slow, name="Tesla T4", scene=Scene(arch=75))
+    for row in unsettled_rows(Session(0, partial(ClockedDriver, t4))):
+        assert (row.measured, row.samples) == (None, ())
+        assert "cannot compile copies.cu for sm_75" in row.reason
+    h100 = Clocked(slow, name="NVIDIA H100 PCIe", scene=Scene(arch=90))
+    monkeypatch.setattr(schedules, "KERNELS", schedules.KERNELS[:1])
+    (found,) = schedules.rankings(Session(0, partial(ClockedDriver, h100)))
+    assert (found.workload, found.measured) == ("gemm_leaky_relu", ())
+    assert len(found.failed) == 1
+
+
 def test_random_schedules_are_legal_and_ever_further_away() -> None:
     kernel = traced("softmax")
     found = random_schedules(kernel, 6)

@@ -62,8 +62,15 @@ def test_errors_name_the_row() -> None:
         compare([replace(SMALL, configs=("fp16_b1024_w64",))], silent)
 
 
+def test_rows_with_changed_numbers_are_not_kept(tmp_path: Path) -> None:
+    with pytest.raises(CuasmrlError, match="leave out --keep or --set"):
+        compare([SMALL], silent, tmp_path / "rows.jsonl", {"launch_time": 9.0})
+
+
 def test_the_command() -> None:
     found = json.loads(run("bench", "kernels", "--only", "TV1", "--json"))
     assert [row["id"] for row in found["rows"]] == ["TV1"]
     assert [one["name"] for one in found["summaries"]] == ["memory", "all"]
+    slower = json.loads(run("bench", "kernels", "--only", "TV1", "--set", "launch_time=9", "--json"))
+    assert slower["rows"][0]["modelled_us"] > found["rows"][0]["modelled_us"] + 7
     assert "There are no figures of voodoo2" in sentence("bench", "kernels", "--chip", "voodoo2")

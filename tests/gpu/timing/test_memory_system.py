@@ -66,6 +66,16 @@ def test_what_a_later_wave_touches_again_is_read_again_if_the_cache_is_too_small
     assert traffic_of(small, 1000, A100, parameters, L2.COLD).read == capacity / 2
 
 
+def test_a_large_stream_that_runs_again_throws_out_what_it_wrote_last() -> None:
+    parameters = load_parameters("a100")
+    large = stream(900 * MB, 100 * MB, 1000)
+    traffic = traffic_of(large, 1000, A100, parameters, L2.AGAIN)
+    assert traffic.read == 900 * MB
+    assert traffic.displaced == pytest.approx(0.1 * 0.75 * A100.l2_bytes)
+    assert traffic.total == pytest.approx(1000 * MB)
+    assert traffic_of(stream(8 * MB, 4 * MB, 1000), 1000, A100, parameters, L2.AGAIN).total == 0
+
+
 def test_shares_by_hand() -> None:
     parameters = load_parameters("a100").with_values(
         {"l2_chip_bytes": 3456.0, "l2_bytes": 64.0, "dram_efficiency": 1.0, "block_rate": 1.0}
@@ -155,8 +165,9 @@ def test_a_kernel_larger_than_the_cache_is_never_warm() -> None:
 
 
 def test_a_trace_without_a_footprint_cannot_be_cold() -> None:
-    with pytest.raises(CuasmrlError, match="record it again, or choose --l2 warm"):
-        share_of(header(None, 10), A100, load_parameters("a100"), L2.COLD)
+    for l2 in (L2.COLD, L2.AGAIN):
+        with pytest.raises(CuasmrlError, match=f"which a {l2} L2 needs; record it again"):
+            share_of(header(None, 10), A100, load_parameters("a100"), l2)
 
 
 def test_a_share_above_the_whole_is_refused() -> None:

@@ -49,8 +49,11 @@ class Unsettled:
     what: str
     predicted: dict[float, float]
     """Modelled cycles by setting; empty on a chip whose file has no choice."""
-    measured: float
-    samples: tuple[float, ...]
+    measured: float | None
+    """The median of the samples."""
+    samples: tuple[float, ...] = ()
+    reason: str = ""
+    """Why nothing was measured."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -118,8 +121,12 @@ def unsettled_rows(session: Session, progress: Callable[[], None] = lambda: None
     """Loads of matrices behind and beside asynchronous copies."""
     found = []
     for what, experiment in unsettled.experiments().items():
-        samples = measured(experiment, session)
-        found.append(Unsettled(what, _predicted(experiment, session.chip.key), median(samples), samples))
+        try:
+            samples = measured(experiment, session)
+        except CuasmrlError as error:  # sm_75 has no LDGSTS
+            found.append(Unsettled(what, {}, None, reason=str(error)))
+        else:
+            found.append(Unsettled(what, _predicted(experiment, session.chip.key), median(samples), samples))
         progress()
     return found
 

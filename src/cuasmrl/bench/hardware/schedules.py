@@ -11,6 +11,7 @@ from typing import Any
 from cuasmrl import workloads
 from cuasmrl.bench.hardware.session import Session
 from cuasmrl.bench.kernels.summary import spearman
+from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.cuda import CudaTimer
 from cuasmrl.gpu.devices.device import CandidateError, Timer
 from cuasmrl.gpu.devices.driver import load
@@ -19,6 +20,7 @@ from cuasmrl.gpu.timing.uncertainty import measure
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Board, Schedule
 from cuasmrl.schedule.random_moves import random_move
+from cuasmrl.workloads import Workload
 from cuasmrl.workloads.tracing import trace_workload
 
 SCHEDULES = 30
@@ -51,7 +53,7 @@ class Ranking:
     measured: tuple[float, ...]
     """Microseconds."""
     failed: tuple[str, ...]
-    """What the GPU could not time, in a sentence each."""
+    """What could not be timed, by the GPU or by the model, in a sentence each."""
 
     @property
     def spearman(self) -> float | None:
@@ -119,16 +121,29 @@ def rankings(
     connect: Connect = load,
     progress: Callable[[], None] = lambda: None,
 ) -> list[Ranking]:
-    """The three kernels at their published shapes."""
+    """The three kernels at their published shapes; what cannot be traced or timed is said to have failed."""
     found = []
     for name, config in KERNELS:
-        workload = workloads.get(name)
-        chosen = workload.config(config)
-        kernel = trace_workload(workload, chosen, session.chip)
-        launch = workload.launch(workload.build(chosen, session.chip.arch), workload.inputs())
-        timer = CudaTimer(kernel, session.gpu.ordinal, launch, connect)
         try:
-            found.append(rank(kernel, random_schedules(kernel, count), timer, progress))
-        finally:
-            timer.close()
+            found.append(_ranked(workloads.get(name), config, session, count, connect, progress))
+        except CuasmrlError as error:
+            found.append(Ranking(name, config, "", (), (), (), (), (str(error),)))
     return found
+
+
+def _ranked(
+    workload: Workload,
+    config: str,
+    session: Session,
+    count: int,
+    connect: Connect,
+    progress: Callable[[], None],
+) -> Ranking:
+    chosen = workload.config(config)
+    kernel = trace_workload(workload, chosen, session.chip)
+    launch = workload.launch(workload.build(chosen, session.chip.arch), workload.inputs())
+    timer = CudaTimer(kernel, session.gpu.ordinal, launch, connect)
+    try:
+        return rank(kernel, random_schedules(kernel, count), timer, progress)
+    finally:
+        timer.close()

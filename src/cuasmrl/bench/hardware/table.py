@@ -48,7 +48,7 @@ def _unsettled(rows: Sequence[Unsettled]) -> Table:
         table.add_column(name, justify="right")
     for row in rows:
         predicted = (_number(row.predicted.get(setting)) for setting in settings)
-        table.add_row(row.what, *predicted, _number(row.measured))
+        table.add_row(row.what, *predicted, escape(row.reason) or _number(row.measured))
     return table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import process_time
@@ -12,7 +12,7 @@ from cuasmrl.bench.kept import Kept
 from cuasmrl.bench.kernels.figures import Figure
 from cuasmrl.bench.kernels.launch_time import LaunchTime, launch_time
 from cuasmrl.bench.kernels.subjects import Subject
-from cuasmrl.bench.microbenchmarks import missing_compiler
+from cuasmrl.bench.microbenchmarks import NOTHING, missing_compiler
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip as chip_named
 from cuasmrl.workloads.tracing import trace_workload
@@ -67,13 +67,21 @@ class Comparison:
 
 
 def compare(
-    figures: Sequence[Figure], progress: Callable[[int, int], None], keep: Path | None = None
+    figures: Sequence[Figure],
+    progress: Callable[[int, int], None],
+    keep: Path | None = None,
+    changes: Mapping[str, float] = NOTHING,
 ) -> list[Comparison]:
-    """Every figure beside the model; with a file, what is in it is not run again."""
+    """Every figure beside the model; with a file, what is in it is not run again.
+
+    `changes` are numbers of the chips that are different in this run.
+    """
+    if keep and changes:
+        raise CuasmrlError("rows with changed numbers are not kept; leave out --keep or --set")
     run = {figure.id: figure for figure in figures if not _reason(figure)}
 
     def make(left: list[str]) -> Iterator[Comparison]:
-        return (_compared(run[key]) for key in left)
+        return (_compared(run[key], changes) for key in left)
 
     # What is left out is not kept: the next time it may be there.
     made = Kept(Comparison, keep).complete(list(run), lambda row: row.id, make, progress)
@@ -96,9 +104,9 @@ def _empty(figure: Figure, left_out: str = "") -> Comparison:
     )  # fmt: skip
 
 
-def _compared(figure: Figure) -> Comparison:
+def _compared(figure: Figure, changes: Mapping[str, float]) -> Comparison:
     start = process_time()
-    tried = [(subject, _modelled(figure, subject)) for subject in figure.subjects()]
+    tried = [(subject, _modelled(figure, subject, changes)) for subject in figure.subjects()]
     subject, (nominal, slow, fast) = min(tried, key=lambda pair: pair[1][0].microseconds)
     return replace(
         _empty(figure),
@@ -115,13 +123,15 @@ def _compared(figure: Figure) -> Comparison:
     )
 
 
-def _modelled(figure: Figure, subject: Subject) -> tuple[LaunchTime, LaunchTime, LaunchTime]:
+def _modelled(
+    figure: Figure, subject: Subject, changes: Mapping[str, float]
+) -> tuple[LaunchTime, LaunchTime, LaunchTime]:
     """At the clock of the figure, the lowest and the highest that it may have been."""
     try:
         kernel = trace_workload(subject.workload, subject.config, chip_named(figure.chip), subject.sizes)
-        nominal = launch_time(kernel, figure.clock, figure.condition)
+        nominal = launch_time(kernel, figure.clock, figure.condition, changes)
         others = (
-            nominal if clock == figure.clock else launch_time(kernel, clock, figure.condition)
+            nominal if clock == figure.clock else launch_time(kernel, clock, figure.condition, changes)
             for clock in (figure.clock_low, figure.clock_high)
         )
         low, high = others

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from cuasmrl.bench.microbenchmarks import NOTHING
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.timing import L2, Model
-from cuasmrl.gpu.timing.memory_system import fits
+from cuasmrl.gpu.timing import L2, Model, load_parameters
 from cuasmrl.gpu.traced import TracedKernel
 
-L2_STATES = tuple(L2)
+L2_STATES = (L2.WARM, L2.COLD)
 CLOCKS = ("device", "graph", "queue", "events")
 
 _OUTSIDE = {
@@ -52,25 +53,25 @@ class LaunchTime:
     cycles: float
     """Modelled, of the SM that has most to do."""
     dram_bytes: float
-    """Modelled traffic between L2 and DRAM, of the kernel's own data."""
+    """Modelled traffic between L2 and DRAM, of the kernel's own data; of a kernel that runs again and again,
+    what it wrote the last time is part of it."""
 
 
-def launch_time(kernel: TracedKernel, clock_mhz: float, condition: Condition) -> LaunchTime:
-    """The modelled time of a launch at a clock of the SMs.
-
-    Who runs a kernel again that is larger than L2 finds little of its data there: that is as good as cold.
-    """
-    footprint = kernel.trace.header.footprint
-    assert footprint is not None
+def launch_time(
+    kernel: TracedKernel, clock_mhz: float, condition: Condition, changes: Mapping[str, float] = NOTHING
+) -> LaunchTime:
+    """The modelled time of a launch at a clock of the SMs, with some numbers of the chip changed."""
     chip = replace(kernel.chip, clock_khz=round(1000 * clock_mhz))
-    l2 = L2(condition.l2) if fits(footprint, chip) else L2.COLD
-    model = Model(kernel.original, kernel.trace, chip, l2=l2)
+    l2 = L2.COLD if condition.l2 == L2.COLD else L2.AGAIN
+    parameters = load_parameters(chip.key).with_values(changes)
+    model = Model(kernel.original, kernel.trace, chip, parameters, l2)
     cycles = fmean(sm_cycles(model, kernel, seed) for seed in _SEEDS)
     traffic = model.traffic
     assert traffic is not None
     outside = _OUTSIDE[condition.clock]
     besides = sum(model.parameters[name] for name in outside)
-    return LaunchTime(cycles / clock_mhz + besides, cycles, traffic.read + traffic.written)
+    own = traffic.total if l2 is L2.AGAIN else traffic.read + traffic.written
+    return LaunchTime(cycles / clock_mhz + besides, cycles, own)
 
 
 def sm_cycles(model: Model, kernel: TracedKernel, seed: int) -> float:

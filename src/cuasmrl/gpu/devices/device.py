@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.uncertainty import Gain
@@ -64,3 +64,18 @@ class Timer(Protocol):
 
     def confirm(self, old: Schedule, new: Schedule) -> Gain:
         """How much faster the new one is under conditions that no search has seen."""
+
+
+@runtime_checkable
+class Eager(Protocol):
+    """A timer that can begin with a schedule before it is asked for; answers do not depend on it."""
+
+    @property
+    def ahead(self) -> int:
+        """How many schedules are worth announcing; 1 if it has one core only."""
+
+    def announce(self, schedule: Schedule, rival: Rival) -> None:
+        """It will probably be asked for soon, with this rival."""
+
+    def withdraw(self) -> None:
+        """All that was announced and not asked for."""

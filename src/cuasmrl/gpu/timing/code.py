@@ -16,7 +16,18 @@ from cuasmrl.binary.sass.widths import widths_of
 from cuasmrl.compiled import compiled
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import READS, SIXTEENTH, SLOTS, WRITES, Cached, Kind, Row, Unit, Way
+from cuasmrl.gpu.timing.records import (
+    READS,
+    SIXTEENTH,
+    SLOTS,
+    WRITES,
+    Cached,
+    Core,
+    Kind,
+    Row,
+    Unit,
+    Way,
+)
 from cuasmrl.schedule import Block, Schedule, control_flow
 from cuasmrl.schedule.schedule import Int32
 
@@ -52,6 +63,7 @@ class Code:
             fields = _fields(i, parameters) | {Row.ORIGINAL: index, Row.SLOT: slots.get(index, -1)}
             if i.depbar is not None and i.depbar[0] not in groups:
                 fields[Row.DEPBAR_BOARD] = _waited_for(i, i.depbar)
+            fields[Row.GATE] = _gate(fields)
             row = self.rows[index]
             row[list(fields)] = list(fields.values())
             row[Row.SOURCES : Row.READ_COUNT] = _sources(i)
@@ -138,6 +150,16 @@ def _fields(i: Instruction, parameters: Parameters) -> Fields:
     if fields[Row.KIND] == Kind.FIXED:
         fields[Row.CONSTANT] = _constant_line(i, parameters)
     return fields
+
+
+def _gate(fields: Fields) -> int:
+    """Where the sub-core says whether it has room for an instruction, if one number says it."""
+    if fields[Row.KIND] == Kind.TENSOR or fields.get(Row.LITE) or fields[Row.CONSTANT] >= 0:
+        return -1
+    if fields[Row.KIND] == Kind.QUEUED:
+        return Core.QUEUE_FREE
+    unit = fields[Row.UNIT]
+    return Core.OPEN if unit == Unit.NONE else Core.UNIT_FREE + unit
 
 
 def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields:

@@ -22,8 +22,12 @@ class Layout(NamedTuple):
     warps_end: int
     tags: int
     """Four words per way of the L1 cache: line, sectors, last use, and one to spare."""
+    nexts: int
+    """When a warp of each sub-core may issue at the earliest."""
     ready: int
     """When each warp may issue, those of a sub-core side by side."""
+    gates: int
+    """As `ready`: the field of the sub-core that lets the warp's next instruction in; -1 if there are several."""
     slots: int
     """Warps of a sub-core."""
     ends: int
@@ -112,7 +116,9 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     seats = cores + SUB_CORES * core_width
     warps = seats + resident * Seat.WIDTH
     tags = warps + resident * per_block * Warp.WIDTH
-    ready = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    nexts = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    ready = nexts + SUB_CORES
     slots = -(-resident * per_block // SUB_CORES)
-    ends = ready + SUB_CORES * slots
-    return Layout(cores, core_width, seats, warps, tags, tags, ready, slots, ends, ends + blocks)
+    gates = ready + SUB_CORES * slots
+    ends = gates + SUB_CORES * slots
+    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, ends + blocks)

@@ -27,6 +27,9 @@ class L2(StrEnum):
 
     WARM = "warm"
     """All that the kernel touches, as in a CUDA graph that runs it again and again."""
+    AGAIN = "again"
+    """What the same launch left there. As `WARM` if L2 can hold all of it; else nothing that helps, and
+    what it wrote last."""
     COLD = "cold"
     """Nothing of it, but data that others have written and DRAM does not have yet: as in
     `triton.testing.do_bench`, which fills the cache with zeros first."""
@@ -89,12 +92,12 @@ def fits(footprint: Footprint, chip: Chip) -> bool:
 
 def traffic_of(footprint: Footprint, blocks: int, chip: Chip, parameters: Parameters, l2: L2) -> Traffic:
     """Every byte once if L2 is cold, and again what is touched in a later wave when L2 no longer has it."""
-    if l2 is L2.WARM:
-        if not fits(footprint, chip):
-            raise CuasmrlError(
-                f"the kernel touches {footprint.grid / 1e6:.0f} MB, and the L2 cache of {chip.name} has "
-                f"{chip.l2_bytes / 1e6:.0f} MB, so it cannot be warm; choose --l2 cold"
-            )
+    if l2 is L2.WARM and not fits(footprint, chip):
+        raise CuasmrlError(
+            f"the kernel touches {footprint.grid / 1e6:.0f} MB, and the L2 cache of {chip.name} has "
+            f"{chip.l2_bytes / 1e6:.0f} MB, so it cannot be warm; choose --l2 cold or --l2 again"
+        )
+    if l2 is not L2.COLD and fits(footprint, chip):
         return Traffic(0.0, 0.0, 0.0)
     capacity = chip.l2_bytes * parameters["l2_kept"]
     read, waves = footprint.read, blocks / footprint.wave
@@ -102,11 +105,12 @@ def traffic_of(footprint: Footprint, blocks: int, chip: Chip, parameters: Parame
     since = min(footprint.grid, read.wave + footprint.written.wave)
     lost = max(0.0, 1 - capacity / since) if since else 0.0
     # What is written last stays in L2 when the kernel ends.
-    evicted = max(0.0, 1 - capacity / footprint.grid) if footprint.grid else 0.0
+    kept = min(1.0, capacity / footprint.grid) if footprint.grid else 0.0
+    stays = kept * footprint.written.grid
     return Traffic(
         read.grid + lost * touched_again,
-        evicted * footprint.written.grid,
-        min(footprint.grid, capacity),
+        footprint.written.grid - stays,
+        stays if l2 is L2.AGAIN else min(footprint.grid, capacity),
     )
 
 
@@ -116,9 +120,9 @@ def share_of(header: Header, chip: Chip, parameters: Parameters, l2: L2) -> Shar
     blocks = header.grid[0] * header.grid[1] * header.grid[2]
     footprint = header.footprint
     if footprint is None:
-        if l2 is L2.COLD:
+        if l2 is not L2.WARM:
             raise CuasmrlError(
-                f"the trace of {header.kernel} does not say what the whole launch touches, which a cold L2 "
+                f"the trace of {header.kernel} does not say what the whole launch touches, which a {l2} L2 "
                 "needs; record it again, or choose --l2 warm"
             )
         read_share, write_share, far_share = parameters["dram_share"], 0.0, 0.0

@@ -166,7 +166,9 @@ class Row(IntEnum):
     WRITE_COUNT = 53
     """Registers a tensor product writes."""
     WRITES = 54
-    WIDTH = 62
+    GATE = 62
+    """Field of the sub-core that alone says when its unit or queue lets it in; -1 if more has to be asked."""
+    WIDTH = 63
 
 
 class Job(IntEnum):
@@ -255,9 +257,11 @@ class Core(IntEnum):
     """When the lines of the constant cache arrive; FAR if nobody has asked."""
     TENSOR_FED = 65 + CONSTANT_LINES
     """When the warp that sent the last product may issue another."""
-    NEXT = 66 + CONSTANT_LINES
-    """No warp can issue before."""
-    LINES = 67 + CONSTANT_LINES
+    QUEUE_FREE = 66 + CONSTANT_LINES
+    """When the memory queue has room for one more."""
+    OPEN = 67 + CONSTANT_LINES
+    """Always 0: what needs no unit may pass."""
+    LINES = 68 + CONSTANT_LINES
     """When the lines of the L0 instruction cache arrive; behind them, which lines they are."""
 
 

@@ -15,7 +15,7 @@ from cuasmrl.gpu.devices.objective import UNSEEN_SEEDS
 from cuasmrl.gpu.emulator import Emulator
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import trace_share
-from cuasmrl.gpu.timing.memory_system import L2, fits
+from cuasmrl.gpu.timing.memory_system import L2
 from cuasmrl.gpu.timing.uncertainty import Gain, measure
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize.gate.hazards import SEEDS, new_hazards
@@ -181,9 +181,9 @@ def _work(emulator: Emulator, problem: Problem) -> int:
 
 def _traced_again(kernel: TracedKernel, problem: Problem) -> TracedKernel:
     trace = trace_share(problem.launch(TRACED_SEED), _emulator(kernel))
-    footprint = trace.header.footprint
-    is_warm = kernel.l2 is L2.WARM and footprint is not None and fits(footprint, kernel.chip)
-    return replace(kernel, sizes=problem.sizes, trace=trace, l2=L2.WARM if is_warm else L2.COLD)
+    # Another size may be larger than L2.
+    l2 = L2.AGAIN if kernel.l2 is L2.WARM else kernel.l2
+    return replace(kernel, sizes=problem.sizes, trace=trace, l2=l2)
 
 
 def _emulator(kernel: TracedKernel) -> Emulator:
