@@ -61,7 +61,7 @@ class Twin:
     """Improvements at most."""
     replays: int = 400
     """Of a plan at most; doubled while plans come to their end by it."""
-    most_replays: int = 2000
+    most_replays: int = 1600
     """To which it is doubled."""
     drafts: int = 1
     """Plans that are made for each that is evaluated: those with the best prospects over all guesses."""
@@ -150,22 +150,26 @@ class Play:
         settings = self.settings
         direct = settings.batch // 2 if self.trust.is_low else 0
         thought = settings.batch - direct
-        is_short = self.trust.length <= _SHORT or not settings.plans
-        escapes = [self._escape()] if is_short and settings.plans and self._is_stuck else []
-        found = escapes + self._singles(thought - len(escapes)) if is_short else self._plans(thought)
-        found = [plan for plan in found if not self.clock.has_seen(plan.schedule)]
+        found = self._plans(thought) if settings.plans else []
+        found += self._singles(thought - len(found), found)
         return found + self._direct(settings.batch - len(found), found)
 
     def _plans(self, count: int) -> list[Plan]:
+        """Those that should be faster than the best; where plans are short, only one is tried."""
+        is_short = self.trust.length <= _SHORT
         drafts: dict[bytes, tuple[float, int, Plan]] = {}
-        wanted = count * self.settings.drafts
-        for k in range(2 * wanted):
-            if len(drafts) == wanted:
-                break
-            plan = self._escape() if self._is_stuck and k % 2 else self._plan(_SCALES[k % len(_SCALES)])
-            if not self.clock.has_seen(plan.schedule):
-                drafts.setdefault(plan.schedule.key, (self.beliefs.predict(plan.schedule), k, plan))
+        for k in range((1 if is_short else count) * self.settings.drafts):
+            is_escape = self._is_stuck and (is_short or k % 2)
+            plan = self._escape() if is_escape else self._plan(_SCALES[k % len(_SCALES)])
+            expected = self._expected(plan)
+            if not self.clock.has_seen(plan.schedule) and expected < self.clock.best_time:
+                drafts.setdefault(plan.schedule.key, (expected, k, plan))
         return [plan for *_, plan in sorted(drafts.values(), key=lambda draft: draft[:2])[:count]]
+
+    def _expected(self, plan: Plan) -> float:
+        """The time of a plan, by that of its start and what all guesses say of the difference."""
+        gain = self.beliefs.predict(plan.start) - self.beliefs.predict(plan.schedule)
+        return self.clock.time(plan.start) * math.exp(-gain)
 
     def _plan(self, scale: float) -> Plan:
         guesses = self.beliefs.draw(self.settings.committee)
@@ -182,11 +186,12 @@ class Play:
     def _is_stuck(self) -> bool:
         return self.clock.spent - self.last_gain >= self.settings.stuck
 
-    def _singles(self, count: int) -> list[Plan]:
+    def _singles(self, count: int, others: Sequence[Plan]) -> list[Plan]:
         """Of many moves those that the guesses like best."""
+        if not count:
+            return []
         start = self._start()
-        moved = self.planner.neighbours(start, self.settings.singles, self.beliefs.draw(1)[0])
-        new = [schedule for schedule in moved if not self.clock.has_seen(schedule)]
+        new = self._unseen(start, self.settings.singles, others)
         committee = self.beliefs.draw(self.settings.committee)
         ranked = sorted(new, key=lambda schedule: sum(guess.predict(schedule) for guess in committee))
         return [Plan(schedule, start) for schedule in ranked[:count]]
@@ -195,10 +200,15 @@ class Play:
         """Random moves from the best schedule."""
         if not count:
             return []
-        start, taken = self.ranking[0][2], {plan.schedule.key for plan in others}
-        moved = self.planner.neighbours(start, 2 * count + len(taken), self.beliefs.draw(1)[0])
-        new = [s for s in moved if not self.clock.has_seen(s) and s.key not in taken]
+        start = self.ranking[0][2]
+        new = self._unseen(start, 4 * count, others)
         return [Plan(schedule, start, is_direct=True) for schedule in new[:count]]
+
+    def _unseen(self, start: Schedule, count: int, others: Sequence[Plan]) -> list[Schedule]:
+        """Schedules a move away that neither the device nor anybody in this batch has."""
+        taken = {plan.schedule.key for plan in others}
+        moved = self.planner.neighbours(start, count, self.beliefs.draw(1)[0])
+        return [s for s in moved if not self.clock.has_seen(s) and s.key not in taken]
 
     def _start(self) -> Schedule:
         """Mostly the best schedule so far; when nothing helps, others as well."""
@@ -217,8 +227,8 @@ class Play:
         self.unfitted += 1
         if not plan.is_direct:
             started = math.log(self.clock.time(plan.start) / self.clock.start)
-            predicted = self.beliefs.predict(plan.start) - self.beliefs.predict(plan.schedule)
-            self.trust.judge(predicted, started - change)
+            expected = math.log(self._expected(plan) / self.clock.start)
+            self.trust.judge(started - expected, started - change)
         self.ranking.append((time, -len(self.seen), plan.schedule))
         self.ranking.sort(key=lambda entry: entry[:2])
 

@@ -31,8 +31,8 @@ class Plan:
 
     schedule: Schedule
     start: Schedule
-    ran_out: bool = False
-    """Did its replays end before it had as many improvements as it should?"""
+    ran_out: bool | None = None
+    """Did its replays end before it had as many improvements as it should? None for single moves."""
     is_direct: bool = False
     """A move that was not looked at in the twin."""
 
