@@ -29,6 +29,8 @@ _SHORT = 2
 """Plans of so few improvements are no better than single moves, of which many can be compared."""
 _SCALES = (1.0, 0.5, 1.0, 2.0)
 """Of the lengths of plans in a batch."""
+_NEW = 10
+"""One in so many times has to be new before the guesses are fitted again."""
 _ASIDE = (2, 4, 8, 16)
 """Random moves with which a plan leaves where nothing helps any more."""
 
@@ -48,7 +50,7 @@ class Twin:
     seeds: int = 3
     """Seeds of the latency jitter for each of them, where several blocks share an SM."""
     fit_every: int = 8
-    """Evaluations between two fits; 0: the guesses stay as the chip's file has them."""
+    """Evaluations between two fits, later a tenth of all; 0: the guesses stay as the chip's file has them."""
     fitted: int = 40
     """Evaluations at most that a fit looks at."""
     fresh: int = 12
@@ -142,7 +144,7 @@ class Play:
             if gained:
                 self.last_gain = self.clock.spent
             self._adapt(batch, gained)
-            if self.settings.fit_every and self.unfitted >= self.settings.fit_every:
+            if self.settings.fit_every:
                 self._fit()
 
     def _batch(self) -> list[Plan]:
@@ -240,8 +242,10 @@ class Play:
         self.notes.round(self.clock, self.trust)
 
     def _fit(self) -> None:
-        self.unfitted = 0
-        if len(self.seen) > 2 and self.beliefs.names:
+        """As soon as enough is new: the more has been seen, the less a few times more say."""
+        enough = max(self.settings.fit_every, len(self.seen) // _NEW)
+        if self.unfitted >= enough and len(self.seen) > 2 and self.beliefs.names:
+            self.unfitted = 0
             chosen = informative(self.seen, self.settings.fitted)
             self.notes.fit(self.beliefs.fit(chosen, self.settings.fresh, self.settings.steps))
 
