@@ -29,6 +29,8 @@ _SHORT = 2
 """Plans of so few improvements are no better than single moves, of which many can be compared."""
 _SCALES = (1.0, 0.5, 1.0, 2.0)
 """Of the lengths of plans in a batch."""
+_ATTEMPTS = 2
+"""For each plan that is wanted: some come to nothing."""
 _NEW = 10
 """One in so many times has to be new before the guesses are fitted again."""
 _ASIDE = (2, 4, 8, 16)
@@ -160,7 +162,10 @@ class Play:
         """Those that should be faster than the best; where plans are short, only one is tried."""
         is_short = self.trust.length <= _SHORT
         drafts: dict[bytes, tuple[float, int, Plan]] = {}
-        for k in range((1 if is_short else count) * self.settings.drafts):
+        wanted = (1 if is_short else count) * self.settings.drafts
+        for k in range(_ATTEMPTS * wanted):
+            if len(drafts) == wanted:
+                break
             is_escape = self._is_stuck and (is_short or k % 2)
             plan = self._escape() if is_escape else self._plan(_SCALES[k % len(_SCALES)])
             expected = self._expected(plan)
