@@ -65,7 +65,7 @@ class Twin:
     """Improvements at most."""
     replays: int = 400
     """Of a plan at most; doubled while plans come to their end by it."""
-    most_replays: int = 1600
+    most_replays: int = 800
     """To which it is doubled."""
     drafts: int = 1
     """Plans that are made for each that is evaluated: those with the best prospects over all guesses."""
