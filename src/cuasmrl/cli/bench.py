@@ -224,11 +224,26 @@ def freedom(
 
 
 @app.command()
-def game(as_json: Json = False) -> None:
+def game(
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before",
+            metavar="DIRECTORY",
+            help="A checkout of another revision: evaluated steps with its code and with this one.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Evaluations per second of a search, and steps of the two environments.
 
     And what they are made of; the replay for the time only beside the one that names cycles.
     """
+    if before is not None:
+        from cuasmrl.bench.steps import steps, steps_table
+
+        _show(lambda advance: steps(before, advance), steps_table, as_json)
+        return
     from cuasmrl.bench.evaluations import evaluations, evaluations_table
     from cuasmrl.bench.game import game as measure
     from cuasmrl.bench.game import game_table
@@ -238,16 +253,16 @@ def game(as_json: Json = False) -> None:
     if not as_json:
         console.print(evaluations_table(searches))
     with progress("measuring steps", as_json) as advance:
-        steps = measure(advance)
+        played = measure(advance)
     if as_json:
         print_json(
             {
                 "evaluations": [figure.as_dict() for figure in searches],
-                "steps": [figure.as_dict() for figure in steps],
+                "steps": [figure.as_dict() for figure in played],
             }
         )
     else:
-        console.print(game_table(steps))
+        console.print(game_table(played))
 
 
 @app.command()
