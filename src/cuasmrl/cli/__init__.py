@@ -21,6 +21,7 @@ from cuasmrl.cli import (
     lint,
     mine,
     optimize,
+    play,
     replay,
     report,
     run,
@@ -34,7 +35,7 @@ from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
 _ORDER = (
-    "demo", "optimize", "replay", "report",
+    "demo", "optimize", "replay", "report", "play",
     "emulate", "simulate", "disasm", "check", "lint",
     "run", "store", "doctor",
     "bench", "mine", "workloads",
@@ -86,6 +87,7 @@ def root(
 
 for command in (
     demo.demo,
+    play.play,
     replay.replay,
     report.report,
     emulate.emulate,
