@@ -49,7 +49,7 @@ def test_moves_that_look_faster_are_faster_in_the_model() -> None:
         cycles.append(model.cycles(model.table(board.schedule()), 1, model.resident))
         board.restore(here)
     ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (foreseen, cycles)]
-    assert np.corrcoef(ranks)[0, 1] > 0.5
+    assert np.corrcoef(ranks).min() > 0.5
 
 
 def test_a_move_that_is_not_legal_has_an_empty_row() -> None:
