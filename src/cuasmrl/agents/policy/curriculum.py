@@ -127,9 +127,9 @@ def train(curriculum: Curriculum, work: Path, output: Path, jobs: int, watcher: 
 
 
 def _settle(curriculum: Curriculum, work: Path) -> None:
-    """A folder of work belongs to one curriculum."""
+    """A folder of work belongs to one curriculum; only further rounds may be added."""
     path = work / "curriculum.json"
-    settings = json.dumps(asdict(curriculum), indent=1) + "\n"
+    settings = json.dumps(asdict(curriculum) | {"rounds": None}, indent=1) + "\n"
     if path.is_file() and path.read_text(encoding="utf-8") != settings:
         raise CuasmrlError(
             f"{work} holds the work of another curriculum; give the settings in {path}, or another --work"

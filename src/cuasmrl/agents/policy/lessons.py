@@ -53,8 +53,8 @@ class Plan:
     moves: int = 96
     """Labelled at each stop."""
     seeds: int = 4
-    """Of the latency jitter, whose mean is the label where blocks share an SM or warps a sub-core; else one is
-    enough."""
+    """Of the latency jitter, whose mean is the label where blocks share an SM or warps a sub-core; else one
+    is enough."""
     iterations: int = 4
     """Of each loop that are replayed."""
     heaviest: int = 26_500
