@@ -121,4 +121,6 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     slots = -(-resident * per_block // SUB_CORES)
     gates = ready + SUB_CORES * slots
     ends = gates + SUB_CORES * slots
-    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, ends + blocks)
+    return Layout(
+        cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, ends + blocks
+    )
