@@ -25,8 +25,7 @@ vendor: $(INSTALLED)
 	$(BIN)/cuasmrl bench vendor vendor --keep vendor/rows.jsonl
 
 # The documentation as a site in build/site, with a game that is played for it; a broken link is an error.
-docs: $(INSTALLED)
-	$(BIN)/python -m pip install --quiet -e '.[docs]'
+docs: $(VENV)/.docs
 	mkdir -p build
 	$(BIN)/cuasmrl play $(RECORDED) --record build/recorded-game.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
@@ -60,6 +59,10 @@ $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,rl,pages,dev]'
+	@touch $@
+
+$(VENV)/.docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	@touch $@
 
 clean:

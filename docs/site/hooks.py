@@ -21,9 +21,10 @@ MARK = "<!-- recorded game -->"
 _GAME = """
 ## A game to look at
 
-Press *Play*, or move the slider: 500 evaluations of hill climbing, every improvement one position.
+Press *Play*, or move the slider: what hill climbing has found in 2,000 evaluations, every improvement a step.
 
-<iframe src="recorded-game.html" title="A recorded game" style="width:100%;height:780px;border:1px solid #8884"></iframe>
+<iframe src="recorded-game.html" title="A recorded game"
+style="width:100%;height:780px;border:1px solid #8884"></iframe>
 """
 FROM_OUTSIDE = {
     "README.md": "index.md",
@@ -85,7 +86,7 @@ def _packages() -> Iterator[tuple[str, str]]:
         modules = [
             path.stem for path in sorted(folder.glob("*.py")) if path.stem not in ("__init__", "__main__")
         ]
-        text = f"# {package}\n\n::: {package}\n    options:\n      show_root_heading: false\n      members: false\n\n"
+        text = f"# {package}\n\n::: {package}\n    options: {{show_root_heading: false, members: false}}\n\n"
         for module in modules:
             text += f"::: {package}.{module}\n\n"
         yield package, text
