@@ -27,6 +27,7 @@ from cuasmrl.cli import (
     run,
     simulate,
     store,
+    train,
     usage,
     workloads,
 )
@@ -38,7 +39,7 @@ _ORDER = (
     "demo", "optimize", "replay", "report", "play",
     "emulate", "simulate", "disasm", "check", "lint",
     "run", "store", "doctor",
-    "bench", "mine", "workloads",
+    "train", "bench", "mine", "workloads",
 )  # fmt: skip
 """Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
 
@@ -96,6 +97,7 @@ for command in (
     check.check,
     lint.lint,
     doctor.doctor,
+    train.train,
     mine.mine,
     workloads.workloads,
 ):

@@ -207,6 +207,23 @@ def latencies(
 
 
 @app.command()
+def freedom(
+    directory: Annotated[Path, typer.Argument(help="Searched for cubins.", exists=True, file_okay=False)],
+    as_json: Json = False,
+) -> None:
+    """What may move in loops with warpgroup products or copies by an engine."""
+    from cuasmrl.bench.freedom import freedom as measure
+    from cuasmrl.bench.freedom import freedom_table
+
+    with progress("reading", as_json) as advance:
+        found = measure(directory, advance)
+    if as_json:
+        print_json([one.as_dict() for one in found])
+    else:
+        console.print(freedom_table(found))
+
+
+@app.command()
 def game(as_json: Json = False) -> None:
     """Evaluations per second of a search, and steps of the two environments.
 

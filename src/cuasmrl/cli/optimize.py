@@ -231,14 +231,12 @@ def _deposit(found: Optimized) -> Entry | None:
 
 def _print(found: Optimized, output: Path | None) -> None:
     verdict = found.verdict
-    before, after = verdict.before, verdict.after
     lines = [
         introduction(found.subject.kernel, found.subject.device, found.subject.candidates),
         *left_out(found.subject.candidates),
         f"{found.evaluations:,} evaluations by {found.config.agent}, seed {found.config.seed}; "
         f"best found {100 * found.search_gain:+.2f} % in the search",
-        f"on the nominal chip: {before:,.0f} modelled cycles before, {after:,.0f} after "
-        f"({100 * (before / after - 1):+.2f} %)",
+        verdict.modelled,
         *(f"  {line}" for line in verdict.lines()),
         verdict.sentence,
     ]

@@ -153,7 +153,7 @@ def _serve(
     def judge(visited: tuple[Schedule, ...], watch: Watch) -> Optimized:
         return submit(request, subject, visited, run, watch)
 
-    kernel = subject.kernel
+    kernel = subject.traced
     desk = Desk(SharedGame(kernel, best), AGENTS.named(request.agent), judge, _ranker)
     server = Server(lambda token, over: application(token, desk, desk.pages, desk.actions, over), port)
     server.start()
@@ -177,7 +177,7 @@ def _record(subject: Subject, request: Request, best: Schedule | None, target: P
     from cuasmrl.explain.play.recording import recorded_page
     from cuasmrl.files import write_text
 
-    game = SharedGame(subject.kernel, best)
+    game = SharedGame(subject.traced, best)
     player = Player(game, AGENTS.named(request.agent), request.budget)
     player.start(game.version, request.seed)
     player.wait()

@@ -51,7 +51,7 @@ class Saving:
         try:
             found = self._submit(visited, Watch(stage=lambda what: self._tell(stage=what)))
             report = found.run / "report.html"
-            self._page = page_of(facts_of(found.run, found.subject.kernel, limit=0))
+            self._page = page_of(facts_of(found.run, found.subject.traced, limit=0))
             write_text(report, self._page)
         except CuasmrlError as error:
             self._tell(problem=str(error))

@@ -68,7 +68,8 @@ class Watched:
 
     def _prepared(self, subject: Subject, run: Path) -> None:
         config = RunDirectory.open(run).config
-        self.begin(subject.kernel, config.agent, config.budget)
+        if isinstance(subject.kernel, TracedKernel):  # where nothing can be replayed there is no loop to show
+            self.begin(subject.kernel, config.agent, config.budget)
 
     def begin(self, kernel: TracedKernel, agent: str, budget: int) -> None:
         """From now on there is something to look at."""
