@@ -18,6 +18,7 @@ from cuasmrl.cli import (
     disasm,
     doctor,
     emulate,
+    fleet,
     lint,
     mine,
     optimize,
@@ -36,7 +37,7 @@ from cuasmrl.errors import CuasmrlError
 _ORDER = (
     "demo", "optimize", "replay", "report",
     "emulate", "simulate", "disasm", "check", "lint",
-    "run", "store", "doctor",
+    "run", "store", "doctor", "fleet",
     "bench", "mine", "workloads",
 )  # fmt: skip
 """Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
@@ -94,6 +95,7 @@ for command in (
     check.check,
     lint.lint,
     doctor.doctor,
+    fleet.fleet,
     mine.mine,
     workloads.workloads,
 ):

@@ -25,6 +25,7 @@ from cuasmrl.cli.console import (
     scoreboards_named,
 )
 from cuasmrl.cli.display import Display, display, introduction, left_out
+from cuasmrl.cli.fleet import On, Workers
 from cuasmrl.cli.recorded import optimize_recorded
 from cuasmrl.cli.report import report_of
 from cuasmrl.cli.sizes import sizes_given
@@ -122,6 +123,8 @@ def optimize(
         bool,
         typer.Option("--recorded", help="Play on every kernel recorded in the store, and store results."),
     ] = False,
+    workers: Workers = None,
+    on: On = None,
     as_json: Json = False,
 ) -> None:
     """Make a kernel faster: play, prove, compare, confirm the gain."""
@@ -138,8 +141,10 @@ def optimize(
     if recorded:
         if resume is not None or output is not None:
             raise CuasmrlError("--recorded plays on what is in the store; leave out --resume and -o")
-        optimize_recorded(given, run, as_json)
+        optimize_recorded(given, run, workers, on, as_json)
         return
+    if workers is not None or on is not None:
+        raise CuasmrlError("--workers and --on belong to --recorded and to `cuasmrl fleet`")
     with display(as_json) as shown:
         try:
             found = _carry_out(given, run, resume, output, shown)

@@ -1,0 +1,120 @@
+"""Workers on a Ray cluster: Ray finds a place for each task, and says when one is lost.
+
+Ray's own retries are off: what is tried again, and how often, is the same here as with processes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cuasmrl.deploy.fleet.pool import ATTEMPTS, PATIENCE, Done, Failed, Work, attempted
+from cuasmrl.deploy.fleet.tasks import Answer, Task
+from cuasmrl.errors import CuasmrlError
+
+_LOOK = 1.0
+NEWEST = "newest"
+"""Of addresses: a cluster of this machine, which is started if there is none."""
+
+
+class OnRay:
+    """As many tasks at a time as the cluster has processors, however many nodes they are on."""
+
+    def __init__(
+        self,
+        address: str | None = None,
+        shared: Sequence[Path] = (),
+        patience: float = PATIENCE,
+        work: Work = attempted,
+    ) -> None:
+        """`shared` are folders that every worker has to see; `work` is what one does with a task."""
+        self._ray = _connected(address)
+        self.patience = patience
+        self._task = self._ray.remote(work).options(max_retries=0, num_cpus=1)
+        for folder in shared:
+            self._check_shared(folder)
+
+    @property
+    def width(self) -> int:
+        """Nodes come and go."""
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def carry_out(self, tasks: Sequence[Task], done: Done) -> None:
+        waiting = deque((task, 1) for task in tasks)
+        running: dict[Any, tuple[Task, int, float]] = {}
+        while waiting or running:
+            while waiting and len(running) < self.width:
+                task, attempt = waiting.popleft()
+                running[self._task.remote(task)] = task, attempt, time.monotonic()
+            ready, late = self._ray.wait(list(running), num_returns=1, timeout=_LOOK)
+            for reference in ready:
+                task, attempt, since = running.pop(reference)
+                answer = self._answer(reference)
+                if isinstance(answer, str) and attempt < ATTEMPTS:
+                    waiting.append((task, attempt + 1))
+                else:
+                    final = Failed(f"{answer}, {attempt} times") if isinstance(answer, str) else answer
+                    done(task, final, time.monotonic() - since)
+            for reference in late:
+                if time.monotonic() - running[reference][2] > self.patience:
+                    self._ray.cancel(reference, force=True)
+
+    def close(self) -> None:
+        self._ray.shutdown()
+
+    def _answer(self, reference: Any) -> Answer | Failed | str:
+        """In words if the worker or its node was lost."""
+        try:
+            answer: Answer | Failed = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return f"a worker on Ray was lost ({type(error).__name__})"
+        return answer
+
+    def _check_shared(self, folder: Path) -> None:
+        """Every node must see what is written here."""
+        probe = folder / ".reached"
+        probe.write_text("")
+        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
+        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        sees = self._ray.remote(_sees)
+        asked = [
+            sees.options(num_cpus=0, scheduling_strategy=strategy(node, soft=False)).remote(str(probe))
+            for node in nodes
+        ]
+        blind = [node for node, seen in zip(nodes, self._ray.get(asked), strict=True) if not seen]
+        probe.unlink()
+        if blind:
+            raise CuasmrlError(
+                f"{folder} cannot be reached from {len(blind)} of {len(nodes)} nodes; put store and runs "
+                "where all of them see it (CUASMRL_STORE, --run)"
+            )
+
+
+def _sees(path: str) -> bool:
+    return Path(path).exists()
+
+
+def _connected(address: str | None) -> Any:
+    try:
+        import ray
+        import ray.util.scheduling_strategies
+    except ImportError:
+        raise CuasmrlError(
+            "Ray is not installed; pip install 'cuasmrl[fleet]', or leave out --on ray"
+        ) from None
+    if ray.is_initialized():
+        return ray
+    given: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+    given |= {"include_dashboard": False} if address in (None, NEWEST) else {"address": address}
+    try:
+        ray.init(**given)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        sentence = " ".join(str(error).split())[:300]
+        raise CuasmrlError(
+            f"no Ray cluster at {address or 'this machine'}: {sentence}; start one with `ray start --head`, "
+            f"by the same version (Ray {ray.__version__})"
+        ) from error
+    return ray
