@@ -11,12 +11,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from cuasmrl.deploy.fleet.budgets import Standing, next_round
 from cuasmrl.deploy.fleet.head import WIDTH
 from cuasmrl.deploy.fleet.journal import Journal
 from cuasmrl.deploy.fleet.tasks import Job, Play
+from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize.slices import Slice
 
 _SAMPLE = 200
@@ -131,18 +133,29 @@ def measured_head(kernels: int) -> HeadTimes:
 
 
 def measured_tasks(journal: Path) -> TaskTimes:
-    """From the journal of a fleet that ran: what its tasks took."""
-    by_kind: dict[str, list[float]] = {"survey": [], "play": [], "finish": []}
-    rates = []
+    """From the journal of a fleet that ran: what its tasks took, in the middle over its kernels."""
+    surveys: list[float] = []
+    finishes: list[float] = []
+    openings: list[float] = []
+    rates: list[float] = []
+    played: dict[str, list[tuple[int, float]]] = {}
     for line in journal.read_text(encoding="utf-8").splitlines():
         data = json.loads(line)
-        kind, _, rest = data["task"].partition(" ")
-        by_kind[kind].append(float(data["seconds"]))
+        kind, name, *budget = data["task"].split(" ")
         if kind == "play":
-            rates.append((int(rest.rsplit(" ", 1)[1]), float(data["seconds"])))
-    middle = {kind: sorted(times)[len(times) // 2] if times else 0.0 for kind, times in by_kind.items()}
-    first = min((budget for budget, _ in rates), default=1)
-    return TaskTimes(middle["survey"], middle["play"] / first, middle["survey"], middle["finish"])
+            played.setdefault(name, []).append((int(budget[0]), float(data["seconds"])))
+        else:
+            (surveys if kind == "survey" else finishes).append(float(data["seconds"]))
+    for slices in played.values():
+        slice_ = min(budget for budget, _ in slices)
+        # On a worker that still has the kernel a slice is evaluations and nothing else.
+        rate = min(seconds for _, seconds in slices) / slice_
+        if len(slices) > 1:
+            rates.append(rate)
+            openings.append(max(0.0, max(seconds for _, seconds in slices) - rate * slice_))
+    if not (surveys and finishes and rates):
+        raise CuasmrlError(f"{journal} has no kernel that got two slices, so it does not say what one takes")
+    return TaskTimes(median(surveys), median(rates), median(openings), median(finishes))
 
 
 def simulate(

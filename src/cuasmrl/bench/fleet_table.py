@@ -11,10 +11,8 @@ from cuasmrl.bench.fleet import Simulated
 
 def fleet_table(fleets: Sequence[Simulated]) -> Table:
     table = Table()
-    for name in (
-        "workers", "tasks", "rounds", "evaluations", "hours", "workers busy", "head busy", "network", "journal",
-        "runs",
-    ):  # fmt: skip
+    head = ("workers", "tasks", "rounds", "evaluations", "hours", "workers busy", "head busy")
+    for name in (*head, "network", "journal", "runs"):
         table.add_column(name, justify="right")
     for one in fleets:
         table.add_row(

@@ -509,7 +509,7 @@ def fleet(
         return
     console.print(fleet_table(found))
     console.print(
-        f"the head: {1e6 * head.task:,.0f} microseconds a task, {1e6 * head.kernel:,.1f} a kernel and decision"
+        f"the head: {1e6 * head.task:,.0f} microseconds a task, {1e6 * head.kernel:,.1f} a kernel and round"
     )
     console.print(
         f"a worker: a survey {tasks.survey:.1f} s, an evaluation {1e3 * tasks.evaluation:.1f} ms, a slice "

@@ -18,6 +18,9 @@ from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.runs import RunDirectory
 from cuasmrl.optimize.subject import Subject
 
+BY_BUDGET = frozenset({"anneal", "list", "ppo", "ppo-published"})
+"""Agents that plan by the evaluations they will have."""
+
 
 @dataclass(frozen=True)
 class Slice:

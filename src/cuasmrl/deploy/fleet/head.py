@@ -20,7 +20,7 @@ from cuasmrl.deploy.recorded import launches_by_kernel
 from cuasmrl.deploy.store import Store
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.files import write_text
-from cuasmrl.optimize.slices import Slice
+from cuasmrl.optimize.slices import BY_BUDGET, Slice
 
 _CONFIG, _JOURNAL, _REPORT = "fleet.json", "journal.jsonl", "report.json"
 WIDTH = 0.25
@@ -104,6 +104,11 @@ def run_fleet(
     """
     if budget < slice_ or slice_ < 1:
         raise CuasmrlError(f"a slice of {slice_} evaluations has to be between 1 and the budget, {budget}")
+    if given.get("agent") in BY_BUDGET and slice_ < budget:
+        raise CuasmrlError(
+            f"{given['agent']} plays by the budget it is given, so it cannot be played in slices; "
+            f"give --slice {budget}"
+        )
     lines = _lines(store, given, budget, slice_, place)
     journal = Journal(place / _JOURNAL)
     try:

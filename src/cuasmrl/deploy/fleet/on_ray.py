@@ -84,13 +84,20 @@ class OnRay:
             sees.options(num_cpus=0, scheduling_strategy=strategy(node, soft=False)).remote(str(probe))
             for node in nodes
         ]
-        blind = [node for node, seen in zip(nodes, self._ray.get(asked), strict=True) if not seen]
+        blind = [node for node, reference in zip(nodes, asked, strict=True) if not self._sees(reference)]
         probe.unlink()
         if blind:
             raise CuasmrlError(
                 f"{folder} cannot be reached from {len(blind)} of {len(nodes)} nodes; put store and runs "
                 "where all of them see it (CUASMRL_STORE, --run)"
             )
+
+    def _sees(self, reference: Any) -> bool:
+        """A node that goes while it is asked will get no tasks either."""
+        try:
+            return bool(self._ray.get(reference))
+        except self._ray.exceptions.RayError:
+            return True
 
 
 def _sees(path: str) -> bool:

@@ -12,7 +12,7 @@ from cuasmrl.deploy.deposit import shelve
 from cuasmrl.deploy.recorded import request_of
 from cuasmrl.deploy.store import Store
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices import Timer
+from cuasmrl.gpu.devices import Timer, VirtualTimer
 from cuasmrl.gpu.devices.objective import UNSEEN_SEEDS
 from cuasmrl.gpu.timing import bounds_of
 from cuasmrl.gpu.timing.uncertainty import measure
@@ -124,7 +124,11 @@ def _opened(
     """Tracing takes longer than many an evaluation, so a worker keeps what it had last."""
     request = Job(store, "", key, kernel, files, dict(given)).request(1)
     subject = prepare(request, lambda done, total: None)
-    return subject, timer_of(subject, request)
+    timer = timer_of(subject, request)
+    if isinstance(timer, VirtualTimer):
+        # The other cores have tasks of their own.
+        timer.workers = 1
+    return subject, timer
 
 
 def _prepared(job: Job) -> tuple[Subject, Timer]:
