@@ -20,7 +20,7 @@ LAYERS = (
     "optimize.runs", "optimize.gate", "optimize",
     "deploy.store", "deploy.deposit", "deploy.recorded", "deploy.fleet",
     "deploy.triton", "deploy.shim", "deploy.doctor",
-    "explain.waits", "explain.comparison", "explain.moves", "explain.report",
+    "explain.waits", "explain.comparison", "explain.moves", "explain.report", "explain.play",
     "bench",
     "cli",
 )  # fmt: skip

@@ -22,11 +22,13 @@ from cuasmrl.cli import (
     lint,
     mine,
     optimize,
+    play,
     replay,
     report,
     run,
     simulate,
     store,
+    train,
     usage,
     workloads,
 )
@@ -35,10 +37,10 @@ from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
 _ORDER = (
-    "demo", "optimize", "replay", "report",
+    "demo", "optimize", "replay", "report", "play",
     "emulate", "simulate", "disasm", "check", "lint",
     "run", "store", "doctor", "fleet",
-    "bench", "mine", "workloads",
+    "train", "bench", "mine", "workloads",
 )  # fmt: skip
 """Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
 
@@ -87,6 +89,7 @@ def root(
 
 for command in (
     demo.demo,
+    play.play,
     replay.replay,
     report.report,
     emulate.emulate,
@@ -96,6 +99,7 @@ for command in (
     lint.lint,
     doctor.doctor,
     fleet.fleet,
+    train.train,
     mine.mine,
     workloads.workloads,
 ):

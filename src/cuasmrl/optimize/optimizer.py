@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.markup import card
+from cuasmrl.optimize.by_hand import BY_HAND, ByHand
 from cuasmrl.optimize.choice import fastest
 from cuasmrl.optimize.finalists import all_dropped, settle
 from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
@@ -38,6 +39,8 @@ class Played:
     """Of the best schedule so far, as the searching timer sees it."""
     measured: int
     """How many the device was asked for; the others were known from before."""
+    tried: float
+    """Gain of the schedule that was timed last; -1 if it could not be timed."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,21 @@ class Watch:
     choosing: Callable[[int, int], None] = lambda done, total: None
     prepared: Callable[[Subject, Path], None] = lambda subject, run: None
     played: Callable[[Played], None] = lambda played: None
+    found: Callable[[Schedule], None] = lambda best: None
+    """A better schedule than all before."""
+
+
+def together(first: Watch, second: Watch) -> Watch:
+    """Both are told of everything."""
+
+    def both(one: Callable[..., None], other: Callable[..., None]) -> Callable[..., None]:
+        def told(*what: Any) -> None:
+            one(*what)
+            other(*what)
+
+        return told
+
+    return Watch(*(both(getattr(first, each.name), getattr(second, each.name)) for each in fields(Watch)))
 
 
 @dataclass(frozen=True)
@@ -121,6 +139,25 @@ def optimize(
     )
 
 
+def submit(
+    request: Request,
+    subject: Subject,
+    visited: Sequence[Schedule],
+    run: Path | None = None,
+    watch: Watch | None = None,
+) -> Optimized:
+    """A run of schedules that somebody has found by hand: picked from, proved and judged like any other."""
+    if not visited:
+        raise CuasmrlError("nothing has been tried, so there is nothing to judge; make a move first")
+    request = replace(request, agent=BY_HAND, budget=len(visited))
+    if run is not None:
+        check_vacant(run)
+    agent, timer = ByHand(tuple(visited)), timer_of(subject, request)
+    place = run or vacant(RUNS / _name(subject, request))
+    directory = RunDirectory.create(place, config_of(request, agent, subject))
+    return carry_out(directory, agent, subject, timer, request.standard, None, watch or Watch())
+
+
 def resume(
     run: Path, given: Mapping[str, Any] | None = None, output: Path | None = None, watch: Watch | None = None
 ) -> Optimized:
@@ -128,6 +165,8 @@ def resume(
     watch = watch or Watch()
     directory = RunDirectory.open(run)
     request = Request.of_run(directory.config, given or {})
+    if request.agent == BY_HAND:
+        raise CuasmrlError(f"{run} was played by hand; go on with `cuasmrl play --from {run}`")
     _check_output(output)
     agent = AGENTS.named(request.agent)
     subject = prepare(request, watch.choosing)
@@ -208,8 +247,10 @@ def play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch:
         log.record(evaluation)
         if evaluation.is_best:
             run.keep_best(clock.best, clock.best_time)
+            watch.found(clock.best)
         measured = max(0, evaluation.number - max(0, len(log.found) - 1))
-        watch.played(Played(evaluation.number, clock.budget, clock.gain, measured))
+        tried = clock.start / evaluation.time - 1
+        watch.played(Played(evaluation.number, clock.budget, clock.gain, measured, tried))
 
     clock = Clock(timer, original, run.config.budget, {**known, original.key: start}, listen)
     try:

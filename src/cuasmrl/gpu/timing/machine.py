@@ -27,7 +27,7 @@ class Layout(NamedTuple):
     ready: int
     """When each warp may issue, those of a sub-core side by side."""
     gates: int
-    """As `ready`: the field of the sub-core that lets the warp's next instruction in; -1 if there are several."""
+    """As `ready`: the field that lets the next instruction of each warp in; -1 if more has to be asked."""
     slots: int
     """Warps of a sub-core."""
     ends: int
@@ -121,4 +121,5 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     slots = -(-resident * per_block // SUB_CORES)
     gates = ready + SUB_CORES * slots
     ends = gates + SUB_CORES * slots
-    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, ends + blocks)
+    size = ends + blocks
+    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, size)
