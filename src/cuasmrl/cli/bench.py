@@ -1,6 +1,7 @@
 """The commands that measure."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -564,6 +565,41 @@ def vendor(
     console.print(vendor_table(rows))
     for line in findings(rows):
         console.print(line, markup=False)
+
+
+@app.command()
+def fleet(
+    kernels: Annotated[int, typer.Option("--kernels", help="Of the program.", min=1)] = 10_000,
+    workers: Annotated[
+        list[int] | None, typer.Option("--workers", help="Several, if given several times.", min=1)
+    ] = None,
+    budget: Annotated[int, typer.Option("--budget", help="Evaluations for each kernel on average.")] = 2000,
+    slice_: Annotated[int, typer.Option("--slice", help="Evaluations between two decisions.")] = 500,
+    journal: Annotated[
+        Path | None,
+        typer.Option("--journal", help="Of a fleet that ran: its tasks say how long theirs take."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """How many workers one head can lead: the queue simulated, with the head's times measured here."""
+    from cuasmrl.bench.fleet import TYPICAL, measured_head, measured_tasks, simulate
+    from cuasmrl.bench.fleet_table import fleet_table
+
+    tasks = TYPICAL if journal is None else measured_tasks(journal)
+    head = measured_head(kernels)
+    counts = workers or [1, 10, 100, 1000, 10_000]
+    found = [simulate(kernels, count, budget, slice_, tasks, head) for count in counts]
+    if as_json:
+        print_json({"tasks": asdict(tasks), "head": asdict(head), "fleets": [one.as_dict() for one in found]})
+        return
+    console.print(fleet_table(found))
+    console.print(
+        f"the head: {1e6 * head.task:,.0f} microseconds a task, {1e6 * head.kernel:,.1f} a kernel and round"
+    )
+    console.print(
+        f"a worker: a survey {tasks.survey:.1f} s, an evaluation {1e3 * tasks.evaluation:.1f} ms, a slice "
+        f"{tasks.opening:.1f} s besides, a judgement {tasks.finish:.0f} s"
+    )
 
 
 @app.command()
