@@ -65,9 +65,7 @@ class Panel:
         """Cycles of the original."""
         self._ratios[original.key] = [1.0] * len(self.conditions)
 
-    def time(
-        self, schedule: Schedule, rival: Rival | None = None, withdrawn: Event | None = None
-    ) -> float:
+    def time(self, schedule: Schedule, rival: Rival | None = None, withdrawn: Event | None = None) -> float:
         """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask; who
         does not want the answer any more says so."""
         if rival is not None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cuasmrl.gpu.timing.memory_system import Share
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Warp
+from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Squad, Warp
 
 L1_WAYS = 4
 TAG_WORDS = 4
@@ -27,9 +27,11 @@ class Layout(NamedTuple):
     ready: int
     """When each warp may issue, those of a sub-core side by side."""
     gates: int
-    """As `ready`: the field of the sub-core that lets the warp's next instruction in; -1 if there are several."""
+    """As `ready`: the field of the sub-core that lets the next instruction in; -1 if there are several."""
     slots: int
     """Warps of a sub-core."""
+    squads: int
+    """A record for each warp, that of the first for its warpgroup; none in a kernel without products."""
     ends: int
     """When each block was done."""
     size: int
@@ -109,7 +111,9 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
     )
 
 
-def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> Layout:
+def layout_of(
+    machine: Machine, resident: int, per_block: int, blocks: int, has_products: bool = False
+) -> Layout:
     """The state of an SM with so many resident blocks, for so many blocks in all."""
     cores = int(Sm.WIDTH)
     core_width = Core.LINES + 2 * machine.l0_lines
@@ -120,5 +124,8 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     ready = nexts + SUB_CORES
     slots = -(-resident * per_block // SUB_CORES)
     gates = ready + SUB_CORES * slots
-    ends = gates + SUB_CORES * slots
-    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, ends + blocks)
+    squads = gates + SUB_CORES * slots
+    ends = squads + (resident * per_block * Squad.WIDTH if has_products else 0)
+    return Layout(
+        cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, squads, ends, ends + blocks
+    )
