@@ -50,7 +50,7 @@ $(INSTALLED): pyproject.toml
 	    echo "Without Chromium the tests that look at reports in a browser are skipped." >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,rl,dev]'
+	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,rl,gpu,pages,dev]'
 	@touch $@
 
 clean:

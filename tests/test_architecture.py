@@ -19,7 +19,7 @@ LAYERS = (
     "agents",
     "optimize.runs", "optimize.gate", "optimize",
     "deploy.store", "deploy.deposit", "deploy.recorded", "deploy.triton", "deploy.shim", "deploy.doctor",
-    "explain.waits", "explain.comparison", "explain.moves", "explain.report",
+    "explain.waits", "explain.comparison", "explain.moves", "explain.report", "explain.play",
     "bench",
     "cli",
 )  # fmt: skip

@@ -21,11 +21,13 @@ from cuasmrl.cli import (
     lint,
     mine,
     optimize,
+    play,
     replay,
     report,
     run,
     simulate,
     store,
+    train,
     usage,
     workloads,
 )
@@ -34,10 +36,10 @@ from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
 _ORDER = (
-    "demo", "optimize", "replay", "report",
+    "demo", "optimize", "replay", "report", "play",
     "emulate", "simulate", "disasm", "check", "lint",
     "run", "store", "doctor",
-    "bench", "mine", "workloads",
+    "train", "bench", "mine", "workloads",
 )  # fmt: skip
 """Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
 
@@ -86,6 +88,7 @@ def root(
 
 for command in (
     demo.demo,
+    play.play,
     replay.replay,
     report.report,
     emulate.emulate,
@@ -94,6 +97,7 @@ for command in (
     check.check,
     lint.lint,
     doctor.doctor,
+    train.train,
     mine.mine,
     workloads.workloads,
 ):

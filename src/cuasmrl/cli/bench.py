@@ -20,6 +20,7 @@ from cuasmrl.cli.console import (
     progress,
     scoreboards_named,
 )
+from cuasmrl.errors import CuasmrlError
 
 app = typer.Typer(help="Measure on this machine, and print the table.")
 
@@ -495,6 +496,44 @@ def vendor(
         return
     console.print(vendor_table(rows))
     for line in findings(rows):
+        console.print(line, markup=False)
+
+
+@app.command()
+def play(
+    workload: Annotated[str | None, typer.Option("--workload", help="Another than the default.")] = None,
+    config: Annotated[str | None, typer.Option("--config", help="Of that workload.")] = None,
+    drags: Annotated[int, typer.Option("--drags", help="How many.", min=20)] = 200,
+    as_json: Json = False,
+) -> None:
+    """How soon the page of the game answers a drag, and what it costs a run to be watched."""
+    from cuasmrl.explain.play.serving import needed
+
+    needed()
+    from cuasmrl.bench import play as measured
+
+    if (workload is None) != (config is None):
+        raise CuasmrlError("--workload and --config go together")
+    kernel = measured.traced(workload, config) if workload and config else measured.traced()
+    with progress("dragging", as_json) as advance:
+        answers = measured.answers(kernel, drags, advance)
+    with progress("watching", as_json) as advance:
+        cost = measured.watch_cost(kernel, advance)
+    if as_json:
+        print_json({"drags": answers.as_dict(), "watch": cost.as_dict()})
+        return
+    lines = [
+        f"{kernel.name} {kernel.config}, {answers.instructions:,} instructions",
+        f"{answers.drags} drags answered in {answers.drag:.0f} ms (median), {answers.drag_95:.0f} ms (95th "
+        f"percentile), {answers.processor:.0f} ms of processor time; {answers.bytes:,} bytes",
+        f"reach of an instruction in {answers.reach:.0f} ms (median)",
+        f"greedy, {cost.evaluations:,} evaluations, per second of processor time: {cost.alone:.1f} alone, "
+        f"{cost.watched:.1f} watched",
+        f"watching costs {100 * cost.share:.1f} % (median of {cost.rounds} rounds: "
+        f"{', '.join(f'{100 * share:+.1f}' for share in cost.shares)}); threads of the server took "
+        f"{100 * cost.server:.2f} % of the processor time",
+    ]
+    for line in lines:
         console.print(line, markup=False)
 
 

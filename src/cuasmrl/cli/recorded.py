@@ -53,12 +53,11 @@ def _print(outcome: Outcome, page: Path | None) -> None:
     if found is None:
         console.print(f"{named}: not played on: {outcome.problem}", markup=False)
         return
-    before, after = found.verdict.before, found.verdict.after
     lines = [
         f"{named}: {found.verdict.sentence}",
         f"  {found.evaluations:,} evaluations by {found.config.agent} on {found.config.device}, "
         f"{_launches(outcome.launches)}",
-        f"  on the nominal chip: {before:,.0f} modelled cycles before, {after:,.0f} after",
+        f"  {found.verdict.modelled}",
         *(f"  {line}" for line in found.verdict.lines()),
         f"  run: {found.run}",
     ]

@@ -31,8 +31,8 @@ class Plan:
 
     schedule: Schedule
     start: Schedule
-    ran_out: bool = False
-    """Did its replays end before it had as many improvements as it should?"""
+    ran_out: bool | None = None
+    """Did its replays end before it had as many improvements as it should? None for single moves."""
     is_direct: bool = False
     """A move that was not looked at in the twin."""
 
@@ -90,13 +90,22 @@ class Planner:
         if len(panel.conditions) > 1 and moved:
             self.noise = median(float(np.std(panel.ratios(schedule), ddof=1)) for schedule in moved)
 
-    def plan(self, start: Schedule, guesses: Sequence[Guess], length: int, replays: int) -> Plan:
-        """Climb from a schedule under these guesses until so many improvements are made, or replays."""
+    def plan(
+        self, start: Schedule, guesses: Sequence[Guess], length: int, replays: int, aside: int = 0
+    ) -> Plan:
+        """Climb from a schedule under these guesses until so many improvements are made, or replays.
+
+        The climb begins so many random moves aside of it.
+        """
         self.game.guess = guesses[0]
         panel = self._panel(guesses)
         self.game.clock = Clock(TwinTimer(panel), self.game.original, replays)
         walk = Walk(self.game, self.rng, self.mix)
         walk.go_to(start)
+        if aside:
+            time = walk.propose(aside)
+            if time is not None:
+                walk.keep(time)
         improved = 0
         while improved < length and panel.replays < replays and not self.game.clock.is_over:
             time = walk.propose()

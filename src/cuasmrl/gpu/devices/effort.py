@@ -38,6 +38,9 @@ _RELIABILITY = 0.9
 """Correlation of a score with that over endlessly many conditions."""
 FEWEST, MOST = 6, 24
 """Conditions."""
+_STEADY = 0.05
+"""How much conditions differ about the smallest changes in a steady kernel, as a share of how much they do
+about any. Chosen on pairs of schedules of four matrix products that climbs compared."""
 _WORKERS = 2
 
 
@@ -57,11 +60,21 @@ class Effort:
     """Of each loop; half of them at its end."""
     conditions: int
     noise: float
-    """How much conditions differ about a small change: standard deviation of the relative time."""
+    """How much conditions differ about a change: standard deviation of the relative time."""
     agreement: float | None
     """Spearman's rank correlation of such scores with whole kernels; None if there was nothing to compare."""
     sample: int
     """Schedules that were compared."""
+
+    @property
+    def least_noise(self) -> float:
+        """How much conditions differ about the smallest changes.
+
+        Where few of them tell schedules apart, that is next to nothing; where it takes many, as when blocks
+        on an SM fall in and out of step, they differ as much about a small change as about a large one.
+        """
+        unsteady = (self.conditions - FEWEST) / (MOST - FEWEST)
+        return self.noise * (_STEADY + (1 - _STEADY) * unsteady)
 
     @property
     def sentence(self) -> str:

@@ -24,9 +24,8 @@ _EQUAL = 4
 drift to where other chips are slower."""
 _MARGIN = 1.0
 """Standard errors behind the rival that are enough to give a schedule up."""
-_SHARE, _FLOOR = 0.25, 0.05
-"""How much conditions differ about a difference that has been seen once: by this share of it, and this share
-of what they differ by about any small change, but no more than that."""
+_SHARE = 0.25
+"""Of a difference that has been seen once: how much conditions differ about it at least."""
 _REMEMBERED = 64
 
 
@@ -51,10 +50,18 @@ class Panel:
     else, so a search that is continued sees what it would have seen.
     """
 
-    def __init__(self, conditions: Sequence[Condition], original: Schedule, noise: float = 0.0) -> None:
-        """`noise` is how much conditions differ about a small change: a standard deviation of the ratio."""
+    def __init__(
+        self,
+        conditions: Sequence[Condition],
+        original: Schedule,
+        noise: float = 0.0,
+        least_noise: float = 0.0,
+    ) -> None:
+        """`noise` is how much conditions differ about a change, `least_noise` how much about one that makes
+        no difference to most of them: standard deviations of the ratio."""
         self.conditions = tuple(conditions)
         self.noise = noise
+        self.least_noise = least_noise
         self.replays = 0
         self._lock = Lock()
         self._ratios: OrderedDict[bytes, list[float]] = OrderedDict()
@@ -70,7 +77,7 @@ class Panel:
         does not want the answer any more says so."""
         if rival is not None:
             return self._race(schedule, rival, withdrawn)
-        return self.start * fmean(self.ratios(schedule))
+        return self.start * (sum(self.ratios(schedule)) / len(self.conditions))
 
     def ratios(self, schedule: Schedule) -> list[float]:
         """Under every condition, relative to the original."""
@@ -97,10 +104,10 @@ class Panel:
     def _error(self, done: int, behind: float, squares: float) -> float:
         """Of the mean over the conditions so far, as a guess of that over all.
 
-        Their variance is what they show, with a guess that weighs as much as one of them: small differences
-        vary little.
+        Their variance is what they show, with a guess that weighs as much as one of them: about a small
+        difference conditions differ little.
         """
-        guess = min(self.noise, _FLOOR * self.noise + _SHARE * behind)
+        guess = min(self.noise, self.least_noise + _SHARE * behind)
         variance = (guess * guess + max(0.0, squares - done * behind * behind)) / done
         return sqrt(variance * (1 / done - 1 / len(self.conditions)))
 

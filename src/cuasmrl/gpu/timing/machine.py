@@ -27,7 +27,7 @@ class Layout(NamedTuple):
     ready: int
     """When each warp may issue, those of a sub-core side by side."""
     gates: int
-    """As `ready`: the field of the sub-core that lets the next instruction in; -1 if there are several."""
+    """As `ready`: the field that lets the next instruction of each warp in; -1 if more has to be asked."""
     slots: int
     """Warps of a sub-core."""
     squads: int
@@ -126,6 +126,5 @@ def layout_of(
     gates = ready + SUB_CORES * slots
     squads = gates + SUB_CORES * slots
     ends = squads + (resident * per_block * Squad.WIDTH if has_products else 0)
-    return Layout(
-        cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, squads, ends, ends + blocks
-    )
+    size = ends + blocks
+    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, squads, ends, size)

@@ -156,7 +156,8 @@ class Model:
     def _code(self, parameters: Parameters) -> Code:
         return Code(self.listing, parameters)
 
-    def _layout(self, blocks: int) -> Layout:
+    def layout(self, blocks: int) -> Layout:
+        """Where the records of a replay of so many blocks begin."""
         per_block = int(self.work[Job.WARPS_PER_BLOCK])
         return layout_of(self.machine, self.resident, per_block, blocks, self._has_products)
 
@@ -172,7 +173,7 @@ class Model:
     def replay(self, table: Int, seed: int = 0, blocks: int | None = None, logged: int = 0) -> Result:
         """Replay the records of a schedule once; keep the times of so many issues."""
         blocks = blocks or self.blocks
-        layout = self._layout(blocks)
+        layout = self.layout(blocks)
         rows = len(table) // Row.WIDTH
         tally = np.zeros(Tally.ROWS + rows * Tally.REASONS, np.int64)
         log = np.full(logged * Note.WIDTH, -1, np.int64)
@@ -184,7 +185,7 @@ class Model:
     def cycles(self, table: Int, seed: int = 0, blocks: int | None = None) -> int:
         """The cycles of `replay`, sooner: nothing is said about where they went."""
         blocks = blocks or self.blocks
-        layout = self._layout(blocks)
+        layout = self.layout(blocks)
         ends = replay_time(table, self.work, self.machine, layout, self.resident, blocks, seed)
         if not ends.all():
             raise CuasmrlError(_STANDS_STILL)
