@@ -213,7 +213,7 @@ def _timer(device: str, kernel: TracedKernel, objective: Objective, seed: int) -
     return HiddenTimer(kernel, Secret.parse(device), seed)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _kernel(chip_key: str, name: str, l2: L2) -> TracedKernel:
     """The config that is named, or the one that an autotuner would choose."""
     name, _, config = name.partition("/")

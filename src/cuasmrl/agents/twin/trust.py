@@ -33,11 +33,10 @@ class Trust:
         Where the twin has little to offer within its replays, it gets more of them.
         """
         self.length = min(self.longest, 2 * self.length) if has_gained else max(1, self.length // 2)
-        planned = [plan for plan in batch if not plan.is_direct]
-        ran_out = sum(plan.ran_out for plan in planned)
-        if 2 * ran_out > len(planned):
+        ran_out = [plan.ran_out for plan in batch if plan.ran_out is not None]
+        if 2 * sum(ran_out) > len(ran_out):
             self.replays = min(self.most_replays, 2 * self.replays)
-        elif not ran_out:
+        elif ran_out and not any(ran_out):
             self.replays = max(self.fewest, self.replays // 2)
 
     def begin_again(self) -> None:

@@ -15,6 +15,11 @@ from cuasmrl.schedule import Schedule
 class CandidateError(CuasmrlError):
     """A schedule that the device could not time: it is refused, faults, hangs or computes something else."""
 
+    def __init__(self, sentence: str, key: bytes | None = None) -> None:
+        super().__init__(sentence)
+        self.key = key
+        """Of the schedule, so that whoever asked about several knows which one it was."""
+
 
 @dataclass(frozen=True)
 class Rival:
@@ -60,7 +65,10 @@ class Timer(Protocol):
         """Schedules of a game that are worth picking from: more where one time says little."""
 
     def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
-        """The best of several under other conditions than those of the search, and other than `confirm`'s."""
+        """The best of several under other conditions than those of the search, and other than `confirm`'s.
+
+        Raises CandidateError with the key of the schedule if one of them cannot be timed.
+        """
 
     def confirm(self, old: Schedule, new: Schedule) -> Gain:
         """How much faster the new one is under conditions that no search has seen."""

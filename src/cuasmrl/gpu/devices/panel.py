@@ -78,7 +78,7 @@ class Panel:
         does not want the answer any more says so."""
         if rival is not None:
             return self._race(schedule, rival, withdrawn)
-        return self.start * fmean(self.ratios(schedule))
+        return self.start * (sum(self.ratios(schedule)) / len(self.conditions))
 
     def ratios(self, schedule: Schedule) -> list[float]:
         """Under every condition, relative to the original."""
