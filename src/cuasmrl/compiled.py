@@ -46,6 +46,16 @@ def pointer_to(_typing: Any, array: Any) -> Any:
     return types.CPointer(array.dtype)(array), first
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest_bit(_typing: Any, value: Any) -> Any:
+    """The place of the lowest bit that is set; there must be one."""
+
+    def place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.int64), place
+
+
 def _is_named_field(pointer: Any, index: Any) -> bool:
     return isinstance(pointer, types.CPointer) and isinstance(index, types.IntEnumMember)
 

@@ -51,8 +51,8 @@ class Tally:
 class Campaign:
     """Counts by kind, over as many cubins as it is given."""
 
-    def __init__(self) -> None:
-        self.tallies = {kind: Tally() for kind in KINDS}
+    def __init__(self, kinds: Iterable[str] = KINDS) -> None:
+        self.tallies = {kind: Tally() for kind in kinds}
 
     def plant(self, turn: Turn) -> "Campaign":
         """Faults shared evenly among the kinds that find a site; those planted least so far come first."""
@@ -64,7 +64,7 @@ class Campaign:
             subjects = rescheduled(checker, listings, _MOVES, rng)
         else:
             subjects = {name: Subject(cubin, listing, table) for name, listing in listings.items()}
-        sites = _sites(subjects, rng)
+        sites = _sites(self.tallies, subjects, rng)
         kinds = sorted(sites, key=lambda kind: (self.tallies[kind].planted, rng.random()))
         while kinds and count > 0:
             for kind in list(kinds):
@@ -104,11 +104,13 @@ def _checker(cubin: Cubin, listings: Mapping[str, Listing]) -> Checker:
     return checker
 
 
-def _sites(subjects: Mapping[str, Subject], rng: random.Random) -> dict[str, list[tuple[Subject, Site]]]:
+def _sites(
+    kinds: Iterable[str], subjects: Mapping[str, Subject], rng: random.Random
+) -> dict[str, list[tuple[Subject, Site]]]:
     """By kind, in random order: each site is used once."""
     found = {}
-    for kind, find in KINDS.items():
-        sites = [(subject, site) for subject in subjects.values() for site in find(subject)]
+    for kind in kinds:
+        sites = [(subject, site) for subject in subjects.values() for site in KINDS[kind](subject)]
         if sites:
             rng.shuffle(sites)
             found[kind] = sites

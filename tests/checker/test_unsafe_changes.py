@@ -144,7 +144,7 @@ def _drop_all(
             control = without(waiter.control, found.board)
             refusal = _refusal(checker, subject.build(controls={found.waiter: control}))
             setters = {i.index for i in subject.code if found.board in i.control.sets}
-            if waiter.order in (Order.SYNC, Order.PINNED):
+            if waiter.order.is_strict:
                 assert (refusal.rule, refusal.consumer) == (Rule.BARRIER, found.waiter)
             else:
                 assert refusal.rule is Rule.SCOREBOARD

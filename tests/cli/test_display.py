@@ -79,7 +79,7 @@ def test_each_run_has_its_own_rate(capsys: pytest.CaptureFixture[str]) -> None:
         clock.now += 30
         for done in range(1, 11):
             clock.now += 0.1
-            display.played(Played(done, 10, 0.05, done))
+            display.played(Played(done, 10, 0.05, done, 0.05))
     lines = capsys.readouterr().err.splitlines()
     played = [line for line in lines if line.startswith("playing: ")]
     assert played[:10] == played[10:]

@@ -15,8 +15,8 @@ from tests.command import run
 Answer = tuple[int, str, str]
 HEAVY = {"numpy", "numba", "torch", "gymnasium", "triton", "cuasmrl.agents", "cuasmrl.schedule"}
 ORDER = [
-    "demo", "optimize", "replay", "report", "emulate", "simulate", "disasm", "check", "lint", "run", "store",
-    "doctor", "bench", "mine", "workloads",
+    "demo", "optimize", "replay", "report", "play", "emulate", "simulate", "disasm", "check", "lint", "run",
+    "store", "doctor", "fleet", "train", "bench", "mine", "workloads",
 ]  # fmt: skip
 
 

@@ -54,6 +54,8 @@ def test_a_modelled_gain_is_the_median_over_the_ensemble(found: Optimized, store
     assert entry.measurement["interval"] == [gain.low, gain.high]
     # On the nominal chip, and so another figure.
     assert (entry.measurement["original"], entry.measurement["optimised"]) == (verdict.before, verdict.after)
+    assert verdict.before is not None
+    assert verdict.after is not None
     assert entry.gain != verdict.before / verdict.after - 1
     assert "gpu" not in entry.measurement
 

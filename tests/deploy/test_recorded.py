@@ -157,6 +157,8 @@ def test_only_a_faster_one_replaces_a_result(
     store: Store, cubin: bytes, tmp_path: Path, device: Device
 ) -> None:
     few, many = (optimize(asking(budget=budget), tmp_path / str(budget)) for budget in (40, 120))
+    assert few.verdict.after is not None
+    assert many.verdict.after is not None
     assert few.verdict.after > many.verdict.after
     first = deposit(few, store)
     assert first is not None

@@ -1,13 +1,14 @@
 """A player that finds something quickly, and an ensemble small enough to wait for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import pytest
 
 from cuasmrl.agents import AGENTS
-from cuasmrl.gpu.devices import Objective, Rival, VirtualTimer
+from cuasmrl.gpu.devices import CandidateError, Objective, Rival, VirtualTimer
+from cuasmrl.gpu.timing.uncertainty import Gain
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import Request, Subject, optimizer
 from cuasmrl.optimize.gate import Problems
@@ -26,6 +27,11 @@ class Device:
     def __init__(self) -> None:
         self.asked = 0
         self.last: int | None = None
+        self.faulty: set[bytes] = set()
+        """Schedules that fail when they are to be confirmed."""
+        self.faults_when_confirmed = False
+        """Or else already when they are picked from."""
+        self.picked_from: list[list[bytes]] = []
 
     def open(
         self,
@@ -43,6 +49,21 @@ class Device:
                 if device.last is not None and device.asked > device.last:
                     raise Stopped
                 return super().time(schedule, rival)
+
+            def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
+                device.picked_from.append([schedule.key for schedule in candidates])
+                for schedule in candidates:
+                    if not device.faults_when_confirmed:
+                        self.run(schedule)
+                return super().pick(old, candidates)
+
+            def confirm(self, old: Schedule, new: Schedule) -> Gain:
+                self.run(new)
+                return super().confirm(old, new)
+
+            def run(self, schedule: Schedule) -> None:
+                if schedule.key in device.faulty:
+                    raise CandidateError(f"{schedule.key.hex()[:8]} faults", schedule.key)
 
         return Counted(kernel, members=3)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from cuasmrl.agents.lookahead import Lookahead
 from cuasmrl.agents.proposals import Mix, Walk
 from cuasmrl.game import Game
 from cuasmrl.schedule import Schedule
@@ -33,7 +34,7 @@ class Greedy:
 
 def climb(walk: Walk, patience: int, aside: int) -> None:
     """Until the budget is spent, or nothing new is to be found."""
-    clock = walk.game.clock
+    clock, ahead = walk.game.clock, Lookahead(walk)
     top: tuple[float, Schedule] = walk.time, walk.schedule
     last_gain = clock.spent
     while not clock.is_over:
@@ -41,14 +42,14 @@ def climb(walk: Walk, patience: int, aside: int) -> None:
         if is_aside:
             if walk.time <= top[0]:
                 top = walk.time, walk.schedule
-            walk.go_to(top[1])
+            ahead.go_to(top[1])
             last_gain = clock.spent
-        time = walk.propose(aside if is_aside else 1)
+        time = ahead.propose(aside if is_aside else 1)
         if time is None:
             return
         if time < walk.time:
             last_gain = clock.spent
         if time <= walk.time or is_aside:
-            walk.keep(time)
+            ahead.keep(time)
         else:
-            walk.take_back()
+            ahead.take_back()

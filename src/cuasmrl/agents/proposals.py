@@ -177,26 +177,37 @@ class Walk:
 
     def __init__(self, game: Game, rng: random.Random, mix: Mix) -> None:
         self.game = game
+        self.rng = rng
         self.proposals = Proposals(game, rng, mix)
         self.schedule, self.time = game.original, game.clock.start
-        self._proposed = game.original
+        self.proposed = game.original
         self._idle = 0
 
     def propose(self, moves: int = 1) -> float | None:
         """The time after so many random moves; None if nothing new is to be found any more."""
-        clock = self.game.clock
+        schedule = self.draw(moves)
+        return None if schedule is None else self.take(schedule, moves)
+
+    def draw(self, moves: int = 1) -> Schedule | None:
+        """Carry out so many random moves; None if all that was tried led to nothing."""
         for _ in range(_MOST_TRIES):
             played = [self.proposals.play() for _ in range(moves)]
             if any(played):
-                self._proposed = self.game.schedule
-                self._idle = self._idle + 1 if clock.has_seen(self._proposed) else 0
-                rival = self.schedule if moves == 1 else None
-                return clock.time(self._proposed, rival) if self._idle < _MOST_TRIES else None
+                return self.game.schedule
         return None
+
+    def take(self, schedule: Schedule, moves: int = 1) -> float | None:
+        """The time of what was drawn; None if for long nothing was new."""
+        clock = self.game.clock
+        self.proposed = schedule
+        self._idle = self._idle + 1 if clock.has_seen(schedule) else 0
+        if self._idle >= _MOST_TRIES:
+            return None
+        return clock.time(schedule, self.schedule if moves == 1 else None)
 
     def keep(self, time: float) -> None:
         """Go on from what was proposed."""
-        self.schedule, self.time = self._proposed, time
+        self.schedule, self.time = self.proposed, time
         self.proposals.look(self.schedule)
 
     def take_back(self) -> None:
@@ -205,5 +216,5 @@ class Walk:
     def go_to(self, schedule: Schedule) -> None:
         """To a schedule that was timed before."""
         self.game.back_to(schedule)
-        self._proposed = schedule
+        self.proposed = schedule
         self.keep(self.game.clock.time(schedule))

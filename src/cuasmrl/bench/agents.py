@@ -1,7 +1,11 @@
-"""Agents at equal budgets: the gain each finds on the published workloads, over several seeds."""
+"""Agents at equal budgets: the gain each finds on the published workloads, over several seeds.
+
+On the virtual GPU, or on hidden devices, which no agent knows and no chip file describes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -15,20 +19,27 @@ from typing import Any, TypeAlias
 from rich.table import Table
 
 from cuasmrl import workloads
-from cuasmrl.agents import AGENTS, match
+from cuasmrl.agents import AGENTS
 from cuasmrl.bench.kept import Kept
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.chips import chip
-from cuasmrl.gpu.devices import Objective, VirtualTimer
+from cuasmrl.gpu.devices import Objective, Timer, VirtualTimer
+from cuasmrl.gpu.devices.hidden import HiddenTimer, Secret
 from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import FINALISTS
 from cuasmrl.optimize.choice import choose_config
-from cuasmrl.schedule import Scoreboards
+from cuasmrl.schedule import Schedule, Scoreboards
 from cuasmrl.workloads.tracing import trace_workload
 
-Key: TypeAlias = tuple[str, str, str, str, str, int, int]
-"""Objective, L2, scoreboards, agent, workload, budget, seed."""
+Key: TypeAlias = tuple[str, str, str, str, str, str, int, int]
+"""Device, objective, L2, scoreboards, agent, workload, seed, budget."""
+_ANYTIME = frozenset(("random", "greedy", "evolve", "twin"))
+"""Agents whose play does not depend on their budget: a long game holds the short ones."""
+VIRTUAL = "virtual"
+Setup: TypeAlias = tuple[str, str, str, str, str, str, int]
+"""A key without its budget."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +56,15 @@ class Contest:
     objective: Objective = Objective.ROBUST
     l2: L2 = L2.COLD
     first_seed: int = 0
+    devices: tuple[str, ...] = (VIRTUAL,)
+    """`virtual`, or `hidden:SEED` with what is strange about it."""
 
     def check(self) -> None:
         for agent in self.agents:
             AGENTS.named(agent)
+        for device in self.devices:
+            if device != VIRTUAL:
+                Secret.parse(device)
         for name in self.workloads:
             workload, _ = workloads.shape(name.partition("/")[0])
             if "/" in name:
@@ -83,11 +99,13 @@ class Played:
     l2: str = L2.COLD.value
     seconds: float = 0.0
     """Processor time of the game, without what comes after."""
+    device: str = VIRTUAL
 
     @property
     def key(self) -> Key:
         return (
-            self.objective, self.l2, self.scoreboards, self.agent, self.workload, self.budget, self.seed
+            self.device, self.objective, self.l2, self.scoreboards, self.agent, self.workload, self.seed,
+            self.budget,
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,9 +117,15 @@ def agents(
 ) -> list[Played]:
     """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
-    how = contest.objective.value, contest.l2.value, contest.scoreboards.value
+
+    def how(device: str) -> tuple[str, str, str, str]:
+        # A hidden device is one chip.
+        objective = contest.objective if device == VIRTUAL else Objective.NOMINAL
+        return device, objective.value, contest.l2.value, contest.scoreboards.value
+
     wanted = [
-        (*how, agent, name, budget, contest.first_seed + seed)
+        (*how(device), agent, name, contest.first_seed + seed, budget)
+        for device in contest.devices
         for budget in contest.budgets
         for name in contest.workloads
         for agent in contest.agents
@@ -110,39 +134,86 @@ def agents(
 
     def play(left: list[Key]) -> Iterator[Played]:
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            for future in as_completed([pool.submit(_play, contest.chip, *key) for key in left]):
-                yield future.result()
+            tasks = [
+                pool.submit(_play, contest.chip, setup, tuple(budgets)) for setup, budgets in by_setup(left)
+            ]
+            for future in as_completed(tasks):
+                yield from future.result()
 
     return Kept(Played, keep).complete(wanted, lambda game: game.key, play, progress)
 
 
-def _play(
-    chip_key: str,
-    objective: str,
-    l2: str,
-    scoreboards: str,
-    agent: str,
-    name: str,
-    budget: int,
-    seed: int,
-) -> Played:
+def by_setup(left: Sequence[Key]) -> list[tuple[Setup, list[int]]]:
+    """What has to be played, and up to which budgets: one game for all of them where the agent allows it."""
+    found: dict[tuple[Setup, int | None], list[int]] = {}
+    for *key, budget in left:
+        setup: Setup = tuple(key)  # type: ignore[assignment]
+        is_anytime = setup[4] in _ANYTIME
+        found.setdefault((setup, None if is_anytime else budget), []).append(budget)
+    return [(setup, sorted(budgets)) for (setup, _), budgets in found.items()]
+
+
+def _play(chip_key: str, setup: Setup, budgets: tuple[int, ...]) -> list[Played]:
+    """One game, judged after each budget."""
+    device, objective, l2, scoreboards, agent, name, seed = setup
     kernel = _kernel(chip_key, name, L2(l2))
-    timer = VirtualTimer(kernel, Objective(objective), seed)
-    how = Scoreboards(scoreboards)
+    timer = _timer(device, kernel, Objective(objective), seed)
+    stops: list[_Stop] = []
     start = process_time()
-    clock = match(AGENTS.named(agent), kernel, timer, budget, seed, scoreboards=how)
-    seconds = process_time() - start
-    finalists = clock.finalists(FINALISTS)
-    best = timer.pick(kernel.original, finalists) if finalists else kernel.original
+
+    def stop() -> None:
+        stops.append(
+            _Stop(clock.spent, clock.gain, tuple(clock.finalists(FINALISTS)), process_time() - start)
+        )
+
+    def listen(evaluation: Evaluation) -> None:
+        if evaluation.number in budgets[:-1]:
+            stop()
+
+    clock = Clock(timer, kernel.original, budgets[-1], listener=listen)
+    with contextlib.suppress(BudgetSpentError):
+        AGENTS.named(agent).play(
+            lambda: Game(kernel.listing, clock, kernel, scoreboards=Scoreboards(scoreboards)), seed
+        )
+    # The last one also for budgets that were too large for it.
+    while len(stops) < len(budgets):
+        stop()
+    cycles = kernel.model.simulate(kernel.original).cycles
+    return [
+        _judged(setup, budget, stop, timer, kernel, cycles)
+        for budget, stop in zip(budgets, stops, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """Where a game stood when a budget was spent."""
+
+    evaluations: int
+    gain: float
+    finalists: tuple[Schedule, ...]
+    seconds: float
+
+
+def _judged(
+    setup: Setup, budget: int, stop: _Stop, timer: Timer, kernel: TracedKernel, cycles: float
+) -> Played:
+    device, objective, l2, scoreboards, agent, name, seed = setup
+    best = timer.pick(kernel.original, stop.finalists) if stop.finalists else kernel.original
     gain = timer.confirm(kernel.original, best)
     return Played(
-        agent, name, kernel.config, budget, seed, clock.spent, kernel.model.simulate(kernel.original).cycles,
-        clock.gain, gain.nominal, gain.median, gain.share_above_zero, best.key.hex(), scoreboards,
-        objective, l2, seconds,
+        agent, name, kernel.config, budget, seed, stop.evaluations, cycles, stop.gain, gain.nominal,
+        gain.median, gain.share_above_zero, best.key.hex(), scoreboards, objective, l2, stop.seconds, device,
     )  # fmt: skip
 
 
-@lru_cache(maxsize=2)
+def _timer(device: str, kernel: TracedKernel, objective: Objective, seed: int) -> Timer:
+    if device == VIRTUAL:
+        return VirtualTimer(kernel, objective, seed)
+    return HiddenTimer(kernel, Secret.parse(device), seed)
+
+
+@lru_cache(maxsize=4)
 def _kernel(chip_key: str, name: str, l2: L2) -> TracedKernel:
     """The config that is named, or the one that an autotuner would choose."""
     name, _, config = name.partition("/")
@@ -153,28 +224,32 @@ def _kernel(chip_key: str, name: str, l2: L2) -> TracedKernel:
 
 
 def agents_table(games: Sequence[Played]) -> Table:
-    """Medians over the ensemble: over the seeds their median, least and largest; below, geometric means."""
+    """Over the seeds and devices their median, least and largest; below, geometric means of the medians.
+
+    Medians over the ensemble; of hidden devices first the gain on the device itself.
+    """
+    is_hidden = any(game.device != VIRTUAL for game in games)
+    views: dict[str, Callable[[Played], float]] = {"chips around it": lambda game: game.median}
+    if is_hidden:
+        views = {"the device itself": lambda game: game.confirmed, **views}
     columns = list(dict.fromkeys((game.agent, game.budget) for game in games))
     table = Table(box=None, pad_edge=False)
-    table.add_column("workload")
-    table.add_column("config")
+    for heading in ("workload", "config", "gain on")[: 3 if is_hidden else 2]:
+        table.add_column(heading)
     for agent, budget in columns:
         table.add_column(f"{agent}\n{budget:,}", justify="right")
     rows = dict.fromkeys((game.workload, game.config) for game in games)
-    for workload, config in rows:
-        cells = [
-            _cell([g.median for g in games if (g.workload, g.agent, g.budget) == (workload, *column)])
+    for place, gain in views.items():
+        found = [
+            [[gain(g) for g in games if (g.workload, g.agent, g.budget) == (workload, *column)]
+             for workload, _ in rows]
             for column in columns
-        ]
-        table.add_row(workload, config, *cells)
-    means = []
-    for column in columns:
-        by_workload = [
-            [g.median for g in games if (g.workload, g.agent, g.budget) == (workload, *column)]
-            for workload, _ in rows
-        ]
-        means.append(geometric_mean([1 + median(gains) for gains in by_workload]) - 1)
-    table.add_row("geometric mean", "", *(f"{mean:+.1%}" for mean in means))
+        ]  # fmt: skip
+        where = [place] if is_hidden else []
+        for n, (workload, config) in enumerate(rows):
+            table.add_row(workload, config, *where, *(_cell(column[n]) for column in found))
+        means = [geometric_mean([1 + median(gains) for gains in column]) - 1 for column in found]
+        table.add_row("geometric mean", "", *where, *(f"{mean:+.1%}" for mean in means))
     return table
 
 

@@ -109,8 +109,9 @@ def _outcome(name: str, effort: str, agent: str, found: Optimized) -> Outcome:
     verdict, subject = found.verdict, found.subject
     rival = fastest(subject.candidates)
     gain = verdict.gain if verdict.accepted else None
-    there = verdict.before / verdict.after - 1 if verdict.accepted else 0.0
-    model = subject.kernel.model
+    before, after = verdict.before or 0.0, verdict.after or 0.0
+    there = before / after - 1 if verdict.accepted else 0.0
+    model = subject.traced.model
     bound = bounds_of(model)[0]
     cycles = next(c.cycles for c in subject.candidates if c.config == subject.kernel.config)
     assert rival.cycles is not None

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from cuasmrl.binary.sass import Distances, Instruction, Order, Pipe
+from cuasmrl.binary.sass import Distances, Instruction, Pipe
 from cuasmrl.checker.flow import Block
 from cuasmrl.checker.program import Arrangement, Program
 from cuasmrl.checker.verdict import Fault, Rule
@@ -21,7 +21,7 @@ def field_faults(program: Program, candidate: Arrangement, table: Distances) -> 
             if before != now and not _may_announce(program, i, what, {before, now}):
                 message = f"{{c}} must set {_name(before)} for its {what}, not {_name(now)}"
                 yield Fault(Rule.BARRIER, i.index, message)
-        if old.wait_mask & ~new.wait_mask and i.order in (Order.SYNC, Order.PINNED):
+        if old.wait_mask & ~new.wait_mask and i.order.is_strict:
             # Such a wait may stand for memory that has to be settled, which no register shows.
             missing = ", ".join(_name(k) for k in old.waits if k not in new.waits)
             yield Fault(Rule.BARRIER, i.index, f"{{c}} must wait for {missing}")
@@ -67,7 +67,7 @@ def _may_announce(program: Program, i: Instruction, what: str, boards: set[int |
 
     Not where more than registers may hang on it: what synchronises, what a DEPBAR names, what writes none.
     """
-    if not i.is_variable or i.order in (Order.SYNC, Order.PINNED) or boards & program.depbar_boards:
+    if not i.is_variable or i.order.is_strict or boards & program.depbar_boards:
         return False
     if what == "result":
         return bool(program.defs[i.index])

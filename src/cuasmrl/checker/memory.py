@@ -21,6 +21,8 @@ class _Group(NamedTuple):
     is_shared_queue: bool
     is_warp_wide: bool
     is_strong: bool
+    changes_tiles: bool
+    """It might write what products of a warpgroup read."""
     reads: Space | None
     writes: Space | None
     counted: frozenset[int]
@@ -83,6 +85,7 @@ class MemoryOrder:
                 _is_shared_queue(code),
                 _is_warp_wide(code),
                 is_strong(code),
+                _changes_tiles(code),
                 None if declaration is None else declaration.reads,
                 None if declaration is None else declaration.writes,
                 frozenset(self._counted[i]),
@@ -189,6 +192,8 @@ def _conflict(a: _Group, b: _Group, disjoint: Callable[[], bool]) -> Rule | None
     """Why members of these groups keep their order; `disjoint` tells whether they touch other bytes."""
     if Order.SYNC in (a.order, b.order) and {a.order, b.order} <= {Order.SYNC, Order.MEMORY}:
         return Rule.SYNC_ORDER
+    if Order.PRODUCT in (a.order, b.order) and _meets_product(a) and _meets_product(b):
+        return Rule.SYNC_ORDER
     if (a.is_dummy_load or b.is_dummy_load) and a.is_shared_queue and b.is_shared_queue:
         return Rule.PADDING
     if a.is_warp_wide and b.is_warp_wide:
@@ -214,8 +219,18 @@ def _must_keep(a: _Group, b: _Group, disjoint: Callable[[], bool]) -> bool:
     return False
 
 
+def _meets_product(group: _Group) -> bool:
+    """Products read shared memory while they are in flight, and nothing tells when but their order."""
+    return group.order in (Order.PRODUCT, Order.SYNC) or group.changes_tiles
+
+
+def _changes_tiles(i: Instruction) -> bool:
+    shared = i.declaration is not None and i.declaration.writes in (Space.SHARED, Space.GENERIC)
+    return i.order is Order.MEMORY and (shared or is_strong(i))
+
+
 def _takes_part(i: Instruction) -> bool:
-    return i.order in (Order.MEMORY, Order.SYNC) or i.is_dummy_load or _is_warp_wide(i) or _is_shared_queue(i)
+    return i.order is not Order.FREE or i.is_dummy_load or _is_warp_wide(i) or _is_shared_queue(i)
 
 
 def _is_warp_wide(i: Instruction) -> bool:

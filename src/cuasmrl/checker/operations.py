@@ -78,7 +78,7 @@ class Tables:
         self.queue = [_queue(i) for i in code]
         self.variable = [i.is_variable for i in code]
         self.free = [i.order is Order.FREE for i in code]
-        self.watched = [i.order in (Order.SYNC, Order.PINNED) for i in code]
+        self.watched = [i.order.is_strict for i in code]
         self.blocking = [_is_blocking_barrier(i) for i in code]
         self.late = [tuple(r for r in program.uses[i.index] if program.reads_late(i.index, r)) for i in code]
         self.conditional = [i.is_conditional for i in code]

@@ -15,6 +15,7 @@ from cuasmrl.checker.latency import Latencies, Timed
 from cuasmrl.checker.matching import match_words, padding_faults, record_faults
 from cuasmrl.checker.memory import MemoryOrder
 from cuasmrl.checker.operations import Tables
+from cuasmrl.checker.products import Products
 from cuasmrl.checker.program import Arrangement, Program, arrange, as_compiled
 from cuasmrl.checker.scoreboards import run
 from cuasmrl.checker.sharing import Sharing
@@ -115,6 +116,7 @@ class _KernelProof:
         self.spacings = Spacings(self.program, table, self.original)
         self.sharing = Sharing(self.program, table, self.original)
         self.memory = MemoryOrder(self.program)
+        self.products = Products(self.program, self.original, table)
 
     def prove(self, data: bytes) -> dict[str, int]:
         text = self.program.kernel.text
@@ -135,6 +137,7 @@ class _KernelProof:
         yield field_faults(self.program, candidate, self.table)
         yield self._data_flow_faults(candidate)
         yield self.memory.faults(candidate)
+        yield self.products.faults(candidate)
         yield self._scoreboard_faults(candidate)
         yield crowding_faults(self.program, candidate, self.original)
         yield self._distance_faults(candidate)
@@ -175,6 +178,7 @@ class _KernelProof:
         if candidate != self.original:
             inside = list(self.latencies.faults(candidate))
             yield from inside
+            yield from self.products.closeness_faults(candidate)
             first = min((candidate.position[fault.consumer] for fault in inside), default=None)
             yield from self.crossing.faults(candidate, first)
 
@@ -217,6 +221,7 @@ class _KernelProof:
 
     def _relied_on(self) -> Iterator[bytes]:
         yield from self.timed.relied_on()
+        yield from self.products.relied_on()
         answers: dict[str, bytes] = {}
         for i in self.program.instructions:
             if i.timing_key not in answers:

@@ -24,6 +24,7 @@ class Rule(StrEnum):
     MEMORY_ORDER = "memory order"
     SYNC_ORDER = "synchronisation order"
     WARP_ORDER = "warp-wide order"
+    PRODUCT = "products in flight"
     SCOREBOARD = "scoreboard"
     DISTANCE = "distance"
     RELEASE = "scoreboard release"

@@ -32,7 +32,7 @@ class Waits:
         raised: dict[int, int] = {}
         for i in range(block.start, block.end):
             waited = self.original.waits[i]
-            if waited or self.program.instructions[i].order is Order.SYNC:
+            if waited or self.program.instructions[i].order in (Order.SYNC, Order.PRODUCT):
                 self.boards[i] = waited
                 known = {raised[board] for board, _ in waited if board in raised}
                 self.raised_by[i] = tuple((number, len(self.lists[number])) for number in known)

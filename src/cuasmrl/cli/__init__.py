@@ -18,14 +18,17 @@ from cuasmrl.cli import (
     disasm,
     doctor,
     emulate,
+    fleet,
     lint,
     mine,
     optimize,
+    play,
     replay,
     report,
     run,
     simulate,
     store,
+    train,
     usage,
     workloads,
 )
@@ -34,10 +37,10 @@ from cuasmrl.cli.console import console, problems
 from cuasmrl.errors import CuasmrlError
 
 _ORDER = (
-    "demo", "optimize", "replay", "report",
+    "demo", "optimize", "replay", "report", "play",
     "emulate", "simulate", "disasm", "check", "lint",
-    "run", "store", "doctor",
-    "bench", "mine", "workloads",
+    "run", "store", "doctor", "fleet",
+    "train", "bench", "mine", "workloads",
 )  # fmt: skip
 """Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
 
@@ -86,6 +89,7 @@ def root(
 
 for command in (
     demo.demo,
+    play.play,
     replay.replay,
     report.report,
     emulate.emulate,
@@ -94,6 +98,8 @@ for command in (
     check.check,
     lint.lint,
     doctor.doctor,
+    fleet.fleet,
+    train.train,
     mine.mine,
     workloads.workloads,
 ):

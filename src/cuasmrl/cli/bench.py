@@ -1,6 +1,7 @@
 """The commands that measure."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from cuasmrl.cli.console import (
     progress,
     scoreboards_named,
 )
+from cuasmrl.errors import CuasmrlError
 
 app = typer.Typer(help="Measure on this machine, and print the table.")
 
@@ -206,11 +208,43 @@ def latencies(
 
 
 @app.command()
-def game(as_json: Json = False) -> None:
+def freedom(
+    directory: Annotated[Path, typer.Argument(help="Searched for cubins.", exists=True, file_okay=False)],
+    as_json: Json = False,
+) -> None:
+    """What may move in loops with warpgroup products or copies by an engine."""
+    from cuasmrl.bench.freedom import freedom as measure
+    from cuasmrl.bench.freedom import freedom_table
+
+    with progress("reading", as_json) as advance:
+        found = measure(directory, advance)
+    if as_json:
+        print_json([one.as_dict() for one in found])
+    else:
+        console.print(freedom_table(found))
+
+
+@app.command()
+def game(
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before",
+            metavar="DIRECTORY",
+            help="A checkout of another revision: evaluated steps with its code and with this one.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Evaluations per second of a search, and steps of the two environments.
 
     And what they are made of; the replay for the time only beside the one that names cycles.
     """
+    if before is not None:
+        from cuasmrl.bench.steps import steps, steps_table
+
+        _show(lambda advance: steps(before, advance), steps_table, as_json)
+        return
     from cuasmrl.bench.evaluations import evaluations, evaluations_table
     from cuasmrl.bench.game import game as measure
     from cuasmrl.bench.game import game_table
@@ -220,16 +254,16 @@ def game(as_json: Json = False) -> None:
     if not as_json:
         console.print(evaluations_table(searches))
     with progress("measuring steps", as_json) as advance:
-        steps = measure(advance)
+        played = measure(advance)
     if as_json:
         print_json(
             {
                 "evaluations": [figure.as_dict() for figure in searches],
-                "steps": [figure.as_dict() for figure in steps],
+                "steps": [figure.as_dict() for figure in played],
             }
         )
     else:
-        console.print(game_table(steps))
+        console.print(game_table(played))
 
 
 @app.command()
@@ -263,6 +297,16 @@ def agents(
         list[int] | None, typer.Option("--budget", help="Evaluations; repeat for several.", min=1)
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Games per agent and workload.", min=1)] = 5,
+    first_seed: Annotated[int, typer.Option("--first-seed", help="The first of them.", min=0)] = 0,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device",
+            metavar="DEVICE",
+            help="hidden:SEED is a chip drawn by a secret, hidden:SEED+KIND moreover a strange one; "
+            "repeat for several. The virtual GPU if none is named.",
+        ),
+    ] = None,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
@@ -276,11 +320,12 @@ def agents(
 ) -> None:
     """Agents at equal budgets on the published workloads.
 
-    Gains by the median over the gate's ensemble: median and range over seeds.
+    Gains by the median over the gate's ensemble: median and range over seeds. Hidden devices are chips that
+    no agent knows; gains on them are confirmed on the device itself and on chips drawn around it.
     """
     from cuasmrl import workloads
     from cuasmrl.agents import AGENTS
-    from cuasmrl.bench.agents import Contest, agents_table
+    from cuasmrl.bench.agents import VIRTUAL, Contest, agents_table
     from cuasmrl.bench.agents import agents as measure
 
     contest = Contest(
@@ -292,6 +337,8 @@ def agents(
         scoreboards_named(scoreboards),
         objective_named(objective),
         l2_named(l2),
+        first_seed,
+        tuple(device or [VIRTUAL]),
     )
     _show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
 
@@ -406,6 +453,62 @@ def results(
 
 
 @app.command()
+def policy(
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel",
+            help="WORKLOAD or WORKLOAD/CONFIG that the weights have not seen; repeat for several. The "
+            "published workloads if none is named.",
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option("--weights", metavar="FILE.safetensors", help="Instead of those that come along."),
+    ] = None,
+    chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
+    moves: Annotated[int, typer.Option("--moves", help="Ranked at each position.", min=50)] = 600,
+    first_seed: Annotated[int, typer.Option("--first-seed", help="Of positions and climbs.", min=0)] = 10,
+    seeds: Annotated[int, typer.Option("--seeds", help="Climbs on each kernel.", min=1)] = 1,
+    evaluations: Annotated[
+        int, typer.Option("--evaluations", help="Of hill climbing in the second table.", min=1)
+    ] = 800,
+    only: Annotated[
+        str | None, typer.Option("--only", help="One table: rankings or savings.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """How well the policy ranks moves on kernels it has never seen, and how many replays that saves."""
+    from cuasmrl import workloads
+    from cuasmrl.bench import policy as bench
+
+    if only not in (None, "rankings", "savings"):
+        raise CuasmrlError(f"--only is rankings or savings, not {only!r}")
+    names = kernel or [workload.name for workload in workloads.all() if workload.published]
+    how = bench.Examination(
+        weights=weights or bench.Examination.weights,
+        chip=chip,
+        moves=moves,
+        first_seed=first_seed,
+        seeds=seeds,
+        evaluations=evaluations,
+    )
+    found: dict[str, list[Any]] = {}
+    if only != "savings":
+        with progress("ranking", as_json) as advance:
+            found["rankings"] = ranked = bench.rankings(names, how, advance)
+        if not as_json:
+            console.print(bench.rankings_table(ranked))
+    if only != "rankings":
+        with progress("climbing", as_json) as advance:
+            found["savings"] = saved = bench.savings(names, how, advance)
+        if not as_json:
+            console.print(bench.savings_table(saved))
+    if as_json:
+        print_json({name: [row.as_dict() for row in rows] for name, rows in found.items()})
+
+
+@app.command()
 def vendor(
     directory: Annotated[
         Path, typer.Argument(help="With wheels in its folder `wheels`.", show_default=False)
@@ -465,6 +568,79 @@ def vendor(
         return
     console.print(vendor_table(rows))
     for line in findings(rows):
+        console.print(line, markup=False)
+
+
+@app.command()
+def fleet(
+    kernels: Annotated[int, typer.Option("--kernels", help="Of the program.", min=1)] = 10_000,
+    workers: Annotated[
+        list[int] | None, typer.Option("--workers", help="Several, if given several times.", min=1)
+    ] = None,
+    budget: Annotated[int, typer.Option("--budget", help="Evaluations for each kernel on average.")] = 2000,
+    slice_: Annotated[int, typer.Option("--slice", help="Evaluations between two decisions.")] = 500,
+    journal: Annotated[
+        Path | None,
+        typer.Option("--journal", help="Of a fleet that ran: its tasks say how long theirs take."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """How many workers one head can lead: the queue simulated, with the head's times measured here."""
+    from cuasmrl.bench.fleet import TYPICAL, measured_head, measured_tasks, simulate
+    from cuasmrl.bench.fleet_table import fleet_table
+
+    tasks = TYPICAL if journal is None else measured_tasks(journal)
+    head = measured_head(kernels)
+    counts = workers or [1, 10, 100, 1000, 10_000]
+    found = [simulate(kernels, count, budget, slice_, tasks, head) for count in counts]
+    if as_json:
+        print_json({"tasks": asdict(tasks), "head": asdict(head), "fleets": [one.as_dict() for one in found]})
+        return
+    console.print(fleet_table(found))
+    console.print(
+        f"the head: {1e6 * head.task:,.0f} microseconds a task, {1e6 * head.kernel:,.1f} a kernel and round"
+    )
+    console.print(
+        f"a worker: a survey {tasks.survey:.1f} s, an evaluation {1e3 * tasks.evaluation:.1f} ms, a slice "
+        f"{tasks.opening:.1f} s besides, a judgement {tasks.finish:.0f} s"
+    )
+
+
+@app.command()
+def play(
+    workload: Annotated[str | None, typer.Option("--workload", help="Another than the default.")] = None,
+    config: Annotated[str | None, typer.Option("--config", help="Of that workload.")] = None,
+    drags: Annotated[int, typer.Option("--drags", help="How many.", min=20)] = 200,
+    as_json: Json = False,
+) -> None:
+    """How soon the page of the game answers a drag, and what it costs a run to be watched."""
+    from cuasmrl.explain.play.serving import needed
+
+    needed()
+    from cuasmrl.bench import play as measured
+
+    if (workload is None) != (config is None):
+        raise CuasmrlError("--workload and --config go together")
+    kernel = measured.traced(workload, config) if workload and config else measured.traced()
+    with progress("dragging", as_json) as advance:
+        answers = measured.answers(kernel, drags, advance)
+    with progress("watching", as_json) as advance:
+        cost = measured.watch_cost(kernel, advance)
+    if as_json:
+        print_json({"drags": answers.as_dict(), "watch": cost.as_dict()})
+        return
+    lines = [
+        f"{kernel.name} {kernel.config}, {answers.instructions:,} instructions",
+        f"{answers.drags} drags answered in {answers.drag:.0f} ms (median), {answers.drag_95:.0f} ms (95th "
+        f"percentile), {answers.processor:.0f} ms of processor time; {answers.bytes:,} bytes",
+        f"reach of an instruction in {answers.reach:.0f} ms (median)",
+        f"greedy, {cost.evaluations:,} evaluations, per second of processor time: {cost.alone:.1f} alone, "
+        f"{cost.watched:.1f} watched",
+        f"watching costs {100 * cost.share:.1f} % (median of {cost.rounds} rounds: "
+        f"{', '.join(f'{100 * share:+.1f}' for share in cost.shares)}); threads of the server took "
+        f"{100 * cost.server:.2f} % of the processor time",
+    ]
+    for line in lines:
         console.print(line, markup=False)
 
 

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from cuasmrl.cli.console import problems
 
 if TYPE_CHECKING:
-    from cuasmrl.gpu.traced import TracedKernel
+    from cuasmrl.gpu.traced import LaunchedKernel
     from cuasmrl.optimize import Candidate, Played, Subject
 
 _PARTS = 10
@@ -89,7 +89,7 @@ class Display:
             problems.print(f"{what}: {done} of {total}" + (f", {note}" if note else ""), markup=False)
 
 
-def introduction(kernel: TracedKernel, device: str, candidates: Sequence[Candidate]) -> str:
+def introduction(kernel: LaunchedKernel, device: str, candidates: Sequence[Candidate]) -> str:
     """What is examined, in one sentence."""
     timed = sum(candidate.cycles is not None for candidate in candidates)
     chosen = f", the fastest of {timed} configs" if timed else ""

@@ -25,13 +25,16 @@ from cuasmrl.cli.console import (
     scoreboards_named,
 )
 from cuasmrl.cli.display import Display, display, introduction, left_out
+from cuasmrl.cli.fleet import On, Workers
 from cuasmrl.cli.recorded import optimize_recorded
 from cuasmrl.cli.report import report_of
 from cuasmrl.cli.sizes import sizes_given
+from cuasmrl.cli.watch import watching
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
     from cuasmrl.deploy.store import Entry
+    from cuasmrl.explain.play.watching import Watched
     from cuasmrl.optimize import Optimized
 
 _INTERRUPTED = 130
@@ -122,6 +125,11 @@ def optimize(
         bool,
         typer.Option("--recorded", help="Play on every kernel recorded in the store, and store results."),
     ] = False,
+    workers: Workers = None,
+    on: On = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Serve a page on which the run can be watched in a browser.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Make a kernel faster: play, prove, compare, confirm the gain."""
@@ -136,28 +144,44 @@ def optimize(
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}
     if recorded:
-        if resume is not None or output is not None:
-            raise CuasmrlError("--recorded plays on what is in the store; leave out --resume and -o")
-        optimize_recorded(given, run, as_json)
+        if resume is not None or output is not None or watch:
+            raise CuasmrlError("--recorded plays on what is in the store; leave out --resume, -o and --watch")
+        optimize_recorded(given, run, workers, on, as_json)
         return
-    with display(as_json) as shown:
-        try:
-            found = _carry_out(given, run, resume, output, shown)
-        except KeyboardInterrupt:
-            if shown.run is not None:
-                problems.print(f"stopped; continue with --resume {shown.run}", markup=False)
-            raise typer.Exit(_INTERRUPTED) from None
-    entry = _deposit(found) if store else None
-    if not as_json:
-        _print(found, output)
-        if entry is not None:
-            console.print(_stored(entry, found), markup=False)
-    page = report_of(found)
+    if workers is not None or on is not None:
+        raise CuasmrlError("--workers and --on belong to --recorded and to `cuasmrl fleet`")
+    with watching(watch) as watched:
+        found = _run(given, run, resume, output, as_json, watched)
+        entry = _deposit(found) if store else None
+        if not as_json:
+            _print(found, output)
+            if entry is not None:
+                console.print(_stored(entry, found), markup=False)
+        page = report_of(found)
+        if watched is not None:
+            watched.finished(found, page)
     if as_json:
         stored = entry.key if entry else None
         print_json({**found.as_dict(), "stored": stored, "report": str(page) if page else None})
     elif page is not None:
         console.print(f"report: {page}", markup=False)
+
+
+def _run(
+    given: dict[str, Any],
+    run: Path | None,
+    resume: Path | None,
+    output: Path | None,
+    as_json: bool,
+    watched: Watched | None,
+) -> Optimized:
+    with display(as_json) as shown:
+        try:
+            return _carry_out(given, run, resume, output, shown, watched)
+        except KeyboardInterrupt:
+            if shown.run is not None:
+                problems.print(f"stopped; continue with --resume {shown.run}", markup=False)
+            raise typer.Exit(_INTERRUPTED) from None
 
 
 def _stored(entry: Entry, found: Optimized) -> str:
@@ -182,11 +206,18 @@ def _share(text: str | None) -> float | None:
 
 
 def _carry_out(
-    given: dict[str, Any], run: Path | None, resume: Path | None, output: Path | None, shown: Display
+    given: dict[str, Any],
+    run: Path | None,
+    resume: Path | None,
+    output: Path | None,
+    shown: Display,
+    watched: Watched | None,
 ) -> Optimized:
     from cuasmrl import optimize as way
 
     watch = way.Watch(shown.stage, shown.choosing, shown.prepared, shown.played)
+    if watched is not None:
+        watch = way.together(watch, watched.hooks)
     if resume is not None:
         if run is not None:
             raise CuasmrlError("--run starts a run and --resume continues one; give one of them")
@@ -205,14 +236,12 @@ def _deposit(found: Optimized) -> Entry | None:
 
 def _print(found: Optimized, output: Path | None) -> None:
     verdict = found.verdict
-    before, after = verdict.before, verdict.after
     lines = [
         introduction(found.subject.kernel, found.subject.device, found.subject.candidates),
         *left_out(found.subject.candidates),
         f"{found.evaluations:,} evaluations by {found.config.agent}, seed {found.config.seed}; "
         f"best found {100 * found.search_gain:+.2f} % in the search",
-        f"on the nominal chip: {before:,.0f} modelled cycles before, {after:,.0f} after "
-        f"({100 * (before / after - 1):+.2f} %)",
+        verdict.modelled,
         *(f"  {line}" for line in verdict.lines()),
         verdict.sentence,
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -65,7 +65,26 @@ def _introduce(run: ExplainedRun) -> None:
     lines = [f"{run.path}: {config.agent}, seed {config.seed}, budget {config.budget:,}", run.verdict]
     if run.explanation is None:
         lines.append("nothing faster than the original was found")
-    print_lines(console, lines)
+    print_lines(console, lines + _revealed(run.beliefs))
+
+
+_SHOWN = 8
+_REVEALED = 0.5
+
+
+def _revealed(beliefs: Sequence[dict[str, Any]]) -> list[str]:
+    """Numbers of the machine whose interval is at most half as wide as before."""
+    narrowed = [one for one in beliefs if one["left"] <= _REVEALED][:_SHOWN]
+    if not narrowed:
+        return []
+    lines = [f"what the times say of the machine, of {len(beliefs)} numbers that matter here (middle 90 %):"]
+    for one in narrowed:
+        (low, high), (least, most) = one["before"], one["after"]
+        unit = str(one["unit"]).split()[0]
+        lines.append(
+            f"  {one['name']}: {low:.4g} to {high:.4g} before, {least:.4g} to {most:.4g} now ({unit})"
+        )
+    return lines
 
 
 def _explain(run: Path, quiet: bool) -> ExplainedRun:

@@ -67,10 +67,14 @@ def report(
 def report_of(found: Optimized) -> Path | None:
     """The report of a run that has just ended, without the search for the moves that mattered."""
     from cuasmrl.explain.report.facts import facts_of
+    from cuasmrl.gpu.traced import UntracedKernel
 
-    target = found.run / REPORT
+    target, kernel = found.run / REPORT, found.subject.kernel
+    if isinstance(kernel, UntracedKernel):
+        problems.print(f"no report, which shows replays: {kernel.refusal}", markup=False)
+        return None
     try:
-        _write([facts_of(found.run, found.subject.kernel, limit=0)], target)
+        _write([facts_of(found.run, kernel, limit=0)], target)
     except CuasmrlError as error:
         problems.print(f"no report: {error}", markup=False)
         return None

@@ -99,7 +99,7 @@ def simulate(
         for line in left_out(chosen.candidates):
             problems.print(line, markup=False)
     if compare is not None:
-        _compare(chosen.kernel, compare, seeds, as_json)
+        _compare(chosen.traced, compare, seeds, as_json)
     else:
         _simulate(chosen, seeds, timeline, timeline_issues, as_json)
 
@@ -108,8 +108,9 @@ def _simulate(chosen: Chosen, seeds: int, timeline: Path | None, issues: int, as
     from cuasmrl.cli.tables import print_simulation
     from cuasmrl.gpu.simulation import simulate
 
-    found = simulate(chosen.kernel, seeds=seeds)
-    written = _write_timeline(chosen.kernel, timeline, issues) if timeline is not None else None
+    kernel = chosen.traced
+    found = simulate(kernel, seeds=seeds)
+    written = _write_timeline(kernel, timeline, issues) if timeline is not None else None
     if as_json:
         candidates = [asdict(candidate) for candidate in chosen.candidates]
         print_json(

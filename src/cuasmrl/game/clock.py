@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices import Rival, Timer
+from cuasmrl.gpu.devices import Eager, Rival, Timer
 from cuasmrl.schedule import Schedule
 
 _LATE = 0.6
@@ -54,6 +54,7 @@ class Clock:
                 f"a budget of {budget} evaluations leaves nothing to play with; give at least 1"
             )
         self.timer = timer
+        self._eager = timer if isinstance(timer, Eager) else None
         self.budget = budget
         self.original = original
         self.known = dict(known or {})
@@ -108,6 +109,23 @@ class Clock:
         if schedules and not times:
             raise BudgetSpentError(f"all {self.budget} evaluations are spent")
         return times
+
+    @property
+    def ahead(self) -> int:
+        """How many schedules are worth announcing; 1 for a device that begins when it is asked."""
+        return 1 if self._eager is None else self._eager.ahead
+
+    def announce(self, schedule: Schedule, rival: Schedule) -> None:
+        """It will be asked for soon, unless it is withdrawn: the device may begin. This costs nothing."""
+        if self._eager is not None and schedule.key not in self._times and schedule.key not in self.known:
+            time = self._times[rival.key]
+            if not math.isinf(time):
+                self._eager.announce(schedule, Rival(rival, time))
+
+    def withdraw(self) -> None:
+        """All that was announced."""
+        if self._eager is not None:
+            self._eager.withdraw()
 
     def finalists(self, count: int) -> list[Schedule]:
         """The best schedule, up to five on the way to it, and for more than six the fastest of the others.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,18 @@ from cuasmrl.agents import AGENTS, Agent
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
+from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.markup import card
+from cuasmrl.optimize.by_hand import BY_HAND, ByHand
 from cuasmrl.optimize.choice import fastest
+from cuasmrl.optimize.finalists import all_dropped, settle
 from cuasmrl.optimize.gate import TRACED_SEED, Standard, Verdict, judge, no_improvement
-from cuasmrl.optimize.players import settings_of, with_curves
+from cuasmrl.optimize.players import settings_of, with_places
 from cuasmrl.optimize.request import Request
 from cuasmrl.optimize.runs import RunConfig, RunDirectory, versions
 from cuasmrl.optimize.runs.directory import check_vacant, vacant
 from cuasmrl.optimize.subject import Subject, prepare
-from cuasmrl.schedule import Scoreboards
+from cuasmrl.schedule import Schedule, Scoreboards
 
 RUNS = Path("runs")
 
@@ -36,6 +39,8 @@ class Played:
     """Of the best schedule so far, as the searching timer sees it."""
     measured: int
     """How many the device was asked for; the others were known from before."""
+    tried: float
+    """Gain of the schedule that was timed last; -1 if it could not be timed."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,21 @@ class Watch:
     choosing: Callable[[int, int], None] = lambda done, total: None
     prepared: Callable[[Subject, Path], None] = lambda subject, run: None
     played: Callable[[Played], None] = lambda played: None
+    found: Callable[[Schedule], None] = lambda best: None
+    """A better schedule than all before."""
+
+
+def together(first: Watch, second: Watch) -> Watch:
+    """Both are told of everything."""
+
+    def both(one: Callable[..., None], other: Callable[..., None]) -> Callable[..., None]:
+        def told(*what: Any) -> None:
+            one(*what)
+            other(*what)
+
+        return told
+
+    return Watch(*(both(getattr(first, each.name), getattr(second, each.name)) for each in fields(Watch)))
 
 
 @dataclass(frozen=True)
@@ -68,9 +88,10 @@ class Optimized:
         candidates = self.subject.candidates
         own = [c.cycles for c in candidates if c.config == self.subject.kernel.config and c.cycles]
         best = fastest(candidates).cycles if own else None
-        if best is None:
+        before, after = self.verdict.before, self.verdict.after
+        if best is None or before is None or after is None:
             return None
-        share = self.verdict.after / self.verdict.before if self.verdict.accepted else 1.0
+        share = after / before if self.verdict.accepted else 1.0
         return best / (own[0] * share) - 1
 
     def _repr_html_(self) -> str:
@@ -80,7 +101,7 @@ class Optimized:
         lines = [
             verdict.sentence,
             f"{self.evaluations:,} evaluations by {self.config.agent}, seed {self.config.seed}",
-            f"on the nominal chip: {verdict.before:,.0f} modelled cycles before, {verdict.after:,.0f} after",
+            verdict.modelled,
             f"run: {self.run}",
         ]
         return card(f"{kernel.name} {kernel.config} on {self.subject.device}", lines, ("check", "", ""), rows)
@@ -109,13 +130,32 @@ def optimize(
         check_vacant(run)
     _check_output(output)
     subject = prepare(request, watch.choosing)
-    timer = _timer(subject, request)
-    config = _config(request, agent, subject)
-    _check_movable(subject, timer, config)
+    timer = timer_of(subject, request)
+    config = config_of(request, agent, subject)
+    check_movable(subject, timer, config)
     place = run or vacant(RUNS / _name(subject, request))
-    return _carry_out(
+    return carry_out(
         RunDirectory.create(place, config), agent, subject, timer, request.standard, output, watch
     )
+
+
+def submit(
+    request: Request,
+    subject: Subject,
+    visited: Sequence[Schedule],
+    run: Path | None = None,
+    watch: Watch | None = None,
+) -> Optimized:
+    """A run of schedules that somebody has found by hand: picked from, proved and judged like any other."""
+    if not visited:
+        raise CuasmrlError("nothing has been tried, so there is nothing to judge; make a move first")
+    request = replace(request, agent=BY_HAND, budget=len(visited))
+    if run is not None:
+        check_vacant(run)
+    agent, timer = ByHand(tuple(visited)), timer_of(subject, request)
+    place = run or vacant(RUNS / _name(subject, request))
+    directory = RunDirectory.create(place, config_of(request, agent, subject))
+    return carry_out(directory, agent, subject, timer, request.standard, None, watch or Watch())
 
 
 def resume(
@@ -125,17 +165,19 @@ def resume(
     watch = watch or Watch()
     directory = RunDirectory.open(run)
     request = Request.of_run(directory.config, given or {})
+    if request.agent == BY_HAND:
+        raise CuasmrlError(f"{run} was played by hand; go on with `cuasmrl play --from {run}`")
     _check_output(output)
     agent = AGENTS.named(request.agent)
     subject = prepare(request, watch.choosing)
-    difference = directory.config.difference(_config(request, agent, subject))
+    difference = directory.config.difference(config_of(request, agent, subject))
     if difference is not None:
         raise CuasmrlError(f"{run} was started with {difference}; start another run with --run instead")
-    timer = _timer(subject, request)
-    return _carry_out(directory, agent, subject, timer, request.standard, output, watch)
+    timer = timer_of(subject, request)
+    return carry_out(directory, agent, subject, timer, request.standard, output, watch)
 
 
-def _carry_out(
+def carry_out(
     run: RunDirectory,
     agent: Agent,
     subject: Subject,
@@ -151,16 +193,8 @@ def _carry_out(
         watch.stage("measuring how much has to be replayed")
         run.keep_effort(timer.effort)
         watch.stage(f"schedules are scored by {timer.effort.sentence}")
-    clock = _play(run, with_curves(agent, run.path / "tensorboard"), subject, timer, watch)
-    best = clock.best
-    if clock.best_time < clock.start:
-        watch.stage("picking a schedule")
-        best = timer.pick(kernel.original, clock.finalists(timer.finalists))
-        run.keep_best(best, clock.time(best))
-        opened = partial(open_timer, subject.device)
-        verdict = judge(kernel, best, subject.problems, timer, opened, watch.stage, standard)
-    else:
-        verdict = no_improvement(kernel, timer)
+    clock = play(run, with_places(agent, run.path), subject, timer, watch)
+    best, verdict = _judged(run, clock, subject, timer, standard, watch)
     cubin = None
     result = best.apply(kernel.cubin) if verdict.accepted else None
     certificate = verdict.certificate.as_dict() if verdict.certificate else None
@@ -172,7 +206,34 @@ def _carry_out(
     return Optimized(subject, run.path, run.config, clock.spent, clock.gain, verdict, cubin)
 
 
-def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch: Watch) -> Clock:
+def _judged(
+    run: RunDirectory, clock: Clock, subject: Subject, timer: Timer, standard: Standard, watch: Watch
+) -> tuple[Schedule, Verdict]:
+    """Pick a schedule, and let the gate judge it."""
+    kernel, original = subject.kernel, subject.kernel.original
+    if clock.best_time >= clock.start:
+        return clock.best, no_improvement(kernel, timer)
+
+    def judged(schedule: Schedule) -> Verdict:
+        run.keep_best(schedule, clock.time(schedule))
+        opened = partial(open_timer, subject.device)
+        return judge(kernel, schedule, subject.problems, timer, opened, watch.stage, standard)
+
+    def drop(key: bytes, reason: str) -> None:
+        run.drop(key, reason)
+        watch.stage(f"dropped a finalist: {reason}")
+
+    watch.stage("picking a schedule")
+    finalists = clock.finalists(timer.finalists)
+    settled = settle(original, finalists, timer, judged, run.dropped(), drop)
+    if settled is not None:
+        return settled.schedule, settled.verdict
+    dropped = run.dropped()
+    reasons = [dropped[schedule.key] for schedule in finalists]
+    return clock.best, all_dropped(no_improvement(kernel, timer), reasons)
+
+
+def play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch: Watch) -> Clock:
     """Every evaluation goes to the log before play goes on, and every improvement to its file."""
     original = subject.kernel.original
     log = run.open_log()
@@ -186,8 +247,10 @@ def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch
         log.record(evaluation)
         if evaluation.is_best:
             run.keep_best(clock.best, clock.best_time)
+            watch.found(clock.best)
         measured = max(0, evaluation.number - max(0, len(log.found) - 1))
-        watch.played(Played(evaluation.number, clock.budget, clock.gain, measured))
+        tried = clock.start / evaluation.time - 1
+        watch.played(Played(evaluation.number, clock.budget, clock.gain, measured, tried))
 
     clock = Clock(timer, original, run.config.budget, {**known, original.key: start}, listen)
     try:
@@ -198,12 +261,12 @@ def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch
     return clock
 
 
-def _timer(subject: Subject, request: Request) -> Timer:
+def timer_of(subject: Subject, request: Request) -> Timer:
     launch = partial(subject.problems.main.launch, TRACED_SEED)
     return open_timer(subject.device, subject.kernel, launch, request.objective, request.seed)
 
 
-def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
+def config_of(request: Request, agent: Agent, subject: Subject) -> RunConfig:
     return RunConfig(
         source=subject.source,
         kernel=subject.kernel.listing.kernel.name,
@@ -230,10 +293,12 @@ def _name(subject: Subject, request: Request) -> str:
 
 
 def _game(subject: Subject, clock: Clock, config: RunConfig) -> Game:
-    return Game(subject.kernel.listing, clock, subject.kernel, scoreboards=Scoreboards(config.scoreboards))
+    kernel = subject.kernel
+    traced = kernel if isinstance(kernel, TracedKernel) else None
+    return Game(kernel.listing, clock, traced, scoreboards=Scoreboards(config.scoreboards))
 
 
-def _check_movable(subject: Subject, timer: Timer, config: RunConfig) -> None:
+def check_movable(subject: Subject, timer: Timer, config: RunConfig) -> None:
     """A game without moves is refused here, before anything is written."""
     _game(subject, Clock(timer, subject.kernel.original, budget=1), config)
 

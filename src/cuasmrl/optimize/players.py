@@ -13,6 +13,8 @@ from cuasmrl.errors import CuasmrlError
 
 _CURVES = "log_dir"
 """The field of agents that draw curves."""
+_NOTES = "notes"
+"""The field of agents that write down how it went."""
 
 
 def settings_of(agent: Any) -> dict[str, Any]:
@@ -21,14 +23,16 @@ def settings_of(agent: Any) -> dict[str, Any]:
     return {name: _content(value) if isinstance(value, Path) else value for name, value in decisive.items()}
 
 
-def with_curves(agent: Any, place: Path) -> Agent:
-    """The same agent with a place for its curves, if it draws any.
+def with_places(agent: Any, run: Path) -> Agent:
+    """The same agent with places in its run for curves and notes, if it has any.
 
     A continued run is played from its start, so curves from before would be there twice.
     """
-    shutil.rmtree(place, ignore_errors=True)
-    draws = any(each.name == _CURVES for each in fields(agent))
-    found: Agent = replace(agent, **{_CURVES: place}) if draws else agent
+    curves = run / "tensorboard"
+    shutil.rmtree(curves, ignore_errors=True)
+    places = {_CURVES: curves, _NOTES: run}
+    known = {each.name for each in fields(agent)}
+    found: Agent = replace(agent, **{name: place for name, place in places.items() if name in known})
     return found
 
 

@@ -15,20 +15,22 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu import launches
 from cuasmrl.gpu.chips import chip_of_arch
 from cuasmrl.gpu.devices import chip_of_device
+from cuasmrl.gpu.devices.opening import is_gpu
+from cuasmrl.gpu.emulator.faults import Fault
 from cuasmrl.gpu.launches import LaunchRecord
-from cuasmrl.gpu.traced import TracedKernel, trace_cubin
+from cuasmrl.gpu.traced import LaunchedKernel, TracedKernel, UntracedKernel, trace_cubin, untraced_cubin
 from cuasmrl.optimize.choice import Candidate, Trial, choose_config
 from cuasmrl.optimize.gate import Problem, Problems, problems_of_record, problems_of_workload
 from cuasmrl.optimize.request import Request
 from cuasmrl.workloads import Workload
-from cuasmrl.workloads.tracing import trace_workload
+from cuasmrl.workloads.tracing import trace_workload, untraced_workload
 
 _DEFAULT_DEVICE = "virtual:a100"
 
 
 @dataclass(frozen=True)
 class Subject:
-    kernel: TracedKernel
+    kernel: TracedKernel | UntracedKernel
     problems: Problems
     device: str
     source: Mapping[str, Any]
@@ -42,20 +44,28 @@ class Subject:
     """The configs among which this one was chosen; none if it was given."""
 
     @property
+    def traced(self) -> TracedKernel:
+        return _traced(self.kernel)
+
+    @property
     def digest(self) -> str:
         return hashlib.sha256(self.kernel.cubin.data).hexdigest()
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The kernel that a request is about, traced for the chip of its device."""
+    """The kernel that a request is about, traced for the chip of its device unless only a GPU can run it."""
 
-    kernel: TracedKernel
+    kernel: TracedKernel | UntracedKernel
     device: str
     launch: LaunchRecord | None = None
     """Of a cubin."""
     candidates: tuple[Candidate, ...] = ()
     """The configs among which this one was chosen; none if it was given."""
+
+    @property
+    def traced(self) -> TracedKernel:
+        return _traced(self.kernel)
 
 
 def choose(request: Request, advance: Callable[[int, int], None]) -> Chosen:
@@ -65,24 +75,53 @@ def choose(request: Request, advance: Callable[[int, int], None]) -> Chosen:
         assert request.launch is not None
         cubin, record = Cubin.load(request.source), launches.load(request.launch)
         device = request.device or f"virtual:{chip_of_arch(cubin.arch).key}"
-        return Chosen(
-            trace_cubin(cubin, record, request.kernel, chip_of_device(device), request.l2), device, record
+        chip = chip_of_device(device)
+        kernel = _traced_or_not(
+            device,
+            lambda: trace_cubin(cubin, record, request.kernel, chip, request.l2),
+            lambda why: untraced_cubin(cubin, record, request.kernel, chip, request.l2, why),
         )
+        return Chosen(kernel, device, record)
     workload = workloads.get(request.source)
     sizes = {**workload.sizes, **request.sizes}
     device = request.device or _DEFAULT_DEVICE
     chip = chip_of_device(device)
     if request.config is not None:
-        return Chosen(
-            trace_workload(workload, workload.config(request.config), chip, sizes, request.l2), device
+        config = workload.config(request.config)
+        kernel = _traced_or_not(
+            device,
+            lambda: trace_workload(workload, config, chip, sizes, request.l2),
+            lambda why: untraced_workload(workload, config, chip, sizes, request.l2, why),
         )
+        return Chosen(kernel, device)
     trial = None
     if request.trial:
         trial = Trial(
             AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards, request.objective
         )
-    kernel, candidates = choose_config(workload, chip, sizes, advance, trial, request.l2)
-    return Chosen(kernel, device, candidates=candidates)
+    chosen, candidates = choose_config(workload, chip, sizes, advance, trial, request.l2)
+    return Chosen(chosen, device, candidates=candidates)
+
+
+def _traced(kernel: TracedKernel | UntracedKernel) -> TracedKernel:
+    """Refused where only a GPU can run it."""
+    if isinstance(kernel, UntracedKernel):
+        raise CuasmrlError(f"{kernel.name} cannot be replayed: {kernel.refusal}")
+    return kernel
+
+
+def _traced_or_not(
+    device: str, trace: Callable[[], TracedKernel], otherwise: Callable[[str], UntracedKernel]
+) -> TracedKernel | UntracedKernel:
+    """What the emulator or the model refuses, a GPU may run all the same; what faults there must not."""
+    try:
+        return trace()
+    except Fault:
+        raise
+    except CuasmrlError as error:
+        if not is_gpu(device):
+            raise
+        return otherwise(str(error))
 
 
 def prepare(request: Request, advance: Callable[[int, int], None]) -> Subject:
@@ -110,7 +149,7 @@ def _of_cubin(request: Request, chosen: Chosen, record: LaunchRecord) -> Subject
     )
 
 
-def _problems(record: LaunchRecord, others: Sequence[LaunchRecord], kernel: TracedKernel) -> Problems:
+def _problems(record: LaunchRecord, others: Sequence[LaunchRecord], kernel: LaunchedKernel) -> Problems:
     """Every launch that is known of the kernel; the first is the one it is optimised for."""
     made = [problems_of_record(one, kernel.listing.kernel).main for one in (record, *others)]
     main, *more = (replace(problem, name=Path(problem.name).name) for problem in made)

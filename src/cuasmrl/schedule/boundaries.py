@@ -286,4 +286,4 @@ def _most(met: _Near, needs: npt.NDArray[np.int64], own: int) -> tuple[int, bool
 
 def is_pause(instruction: Instruction, wait_mask: int) -> bool:
     """May this instruction take longer than its predecessor's stall count says?"""
-    return bool(wait_mask) or instruction.order is Order.SYNC
+    return bool(wait_mask) or instruction.order in (Order.SYNC, Order.PRODUCT)

@@ -14,6 +14,7 @@ from cuasmrl.schedule.flow import Flow
 from cuasmrl.schedule.graph import Edge, Graph, Reason
 from cuasmrl.schedule.machine import Analysis, analyse
 from cuasmrl.schedule.orders import OrderOfMemory, Padding, Pauses, weave
+from cuasmrl.schedule.products import Bearings, bearings, keep_products, product_edges
 from cuasmrl.schedule.registers import between, keep_behind, keep_pauses, register_edges
 from cuasmrl.schedule.scoreboards import awaited_boards, awaited_setters, raised_boards
 from cuasmrl.schedule.shelters import Shelters, Unexplained, unexplained_in
@@ -44,6 +45,7 @@ class Originals:
     """All that wait, in the order of the code."""
     pauses: Sequence[int]
     """All that may take longer than stall counts say, in the order of the code."""
+    products: Bearings
     releases: Sequence[Releases]
     """By block: when scoreboards are seen that earlier blocks have raised."""
 
@@ -56,6 +58,8 @@ class Originals:
             boundaries.keep_tail(p)
         for c in machine.unexplained_consumers:
             boundaries.keep_head(c)
+        products = bearings(blocks, code, flow)
+        keep_products(boundaries, code, products, table)
         awaited = awaited_setters(blocks, code)
         conditions = [i.depbar for i in code if i.depbar is not None]
         return Originals(
@@ -69,6 +73,7 @@ class Originals:
             awaited=awaited,
             waiting=sorted(awaited),
             pauses=[i.index for i in code if is_pause(i, i.control.wait_mask)],
+            products=products,
             releases=_releases(blocks, code, table, flow),
         )
 
@@ -89,6 +94,7 @@ def build_graph(
     retired = register_edges(graph, order, position, originals)
     _warp_edges(graph, order, originals)
     _sharing_edges(graph, order, originals)
+    product_edges(graph, order, originals)
     _board_edges(graph, order, control, originals)
     _first_waits(graph, order, control, originals, originals.releases[block.number])
     exposed: Unexplained = {}
@@ -112,6 +118,7 @@ def build_loose_graph(
     retired = register_edges(graph, order, position, originals)
     _warp_edges(graph, order, originals)
     _sharing_edges(graph, order, originals)
+    product_edges(graph, order, originals)
     _board_edges(graph, order, {i: originals.code[i].control for i in order}, originals, boards)
     _pause_distances(graph, order, position, originals)
     for first, second, need, reason in edges:

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     QUEUE = "in-order queue"
     WARP = "warp-wide order"
     PIPE = "shared pipe"
+    PRODUCT = "products in flight"
     PADDING = "padding"
     PAUSE = "wait that passes the time"
 

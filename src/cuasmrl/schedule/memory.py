@@ -175,6 +175,13 @@ def _sort(instruction: Instruction) -> _Sort:
     return _Sort(frozenset(spaces), opcode.writes if opcode else None, strict, awaited)
 
 
+def changes_tiles(instruction: Instruction) -> bool:
+    """Might it write what products of a warpgroup read from shared memory, or order such writes?"""
+    opcode = instruction.declaration
+    writes = opcode is not None and opcode.writes in (Space.SHARED, Space.GENERIC)
+    return writes or is_strong(instruction)
+
+
 def is_strong(instruction: Instruction) -> bool:
     opcode = instruction.declaration
     atomic = opcode is not None and opcode.reads is not None and opcode.reads is opcode.writes

@@ -13,7 +13,7 @@ from cuasmrl.binary.sass import BARRIERS, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.boundaries import HORIZON, block_length
 from cuasmrl.schedule.dependences import Graph, Originals, Reason, build_loose_graph
-from cuasmrl.schedule.survey import STRICT, Operation, Survey
+from cuasmrl.schedule.survey import Operation, Survey
 
 _ANNOUNCING = (Pipe.MEMORY, Pipe.XU)
 """Pipes whose instructions compilers let announce that their sources are read."""
@@ -52,8 +52,8 @@ def traffic_of(block: Block, originals: Originals) -> Traffic | None:
             return None
         edges += [(p, c, release, Reason.ANNOUNCED) for c in operation.waiters]
     graph = build_loose_graph(block, sorted(counted), originals, edges)
-    strict = {i.index for i in code if i.order in STRICT or i.index in graph.relied}
-    frozen = {i.index for i in code if i.order in STRICT or set(i.control.sets) & counted}
+    strict = {i.index for i in code if i.order.is_strict or i.index in graph.relied}
+    frozen = {i.index for i in code if i.order.is_strict or set(i.control.sets) & counted}
     frozen |= survey.kept | {operation.key.index for operation in survey.operations if operation.key.orders}
     frozen |= {s for w in strict for s in originals.awaited.get(w, ())}
     frozen |= {i.index for i in code if i.control.sets and not i.is_variable}

@@ -13,7 +13,7 @@ from typing import Protocol
 from cuasmrl.binary.sass import Instruction, Order
 from cuasmrl.schedule.boundaries import Boundaries, is_pause
 from cuasmrl.schedule.graph import Graph, Reason, Weave
-from cuasmrl.schedule.memory import MemoryOrder
+from cuasmrl.schedule.memory import MemoryOrder, changes_tiles
 
 
 class Rule(Protocol):
@@ -51,14 +51,25 @@ class OrderOfMemory:
     def __init__(self) -> None:
         self._memory = MemoryOrder()
         self._last_sync = 0
+        self._last_product = 0
+        self._met_by_products = 0
+        """Accesses since the last synchronisation that products of a warpgroup stay behind."""
 
     def step(self, q: int, instruction: Instruction, rows: dict[Reason, int]) -> None:
         if instruction.order is Order.SYNC:
-            put(rows, Reason.SYNC, self._memory.met | self._last_sync)
+            put(rows, Reason.SYNC, self._memory.met | self._last_sync | self._last_product)
             self._memory.forget()
             self._last_sync = 1 << q
+            self._last_product = self._met_by_products = 0
+        elif instruction.order is Order.PRODUCT:
+            put(rows, Reason.SYNC, self._last_sync | self._last_product | self._met_by_products)
+            self._last_product = 1 << q
+            self._met_by_products = 0
         elif instruction.order is Order.MEMORY:
             put(rows, Reason.SYNC, self._last_sync)
+            if changes_tiles(instruction):
+                put(rows, Reason.SYNC, self._last_product)
+                self._met_by_products |= 1 << q
         put(rows, Reason.MEMORY, self._memory.enter(instruction, q))
 
 

@@ -12,8 +12,6 @@ from cuasmrl.schedule.dependences import Originals
 from cuasmrl.schedule.machine import Machine, bits
 from cuasmrl.schedule.scoreboards import Outstanding, in_order, own_boards, raised_boards
 
-STRICT = (Order.SYNC, Order.PINNED)
-
 
 @dataclass(frozen=True)
 class Operation:
@@ -100,7 +98,7 @@ class Survey:
                 self._orders_memory.append(name)
             elif self._ledger.ends_all >> n & 1:
                 self._orders_all.append(name)
-            if instruction.order in STRICT:
+            if instruction.order.is_strict:
                 self._note(name, i)
         machine.end(over)
         if machine.unprotected(instruction):

@@ -12,7 +12,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.launches import LaunchRecord, describe
 from cuasmrl.gpu.timing import L2
-from cuasmrl.gpu.traced import TracedKernel, trace_launch
+from cuasmrl.gpu.traced import TracedKernel, UntracedKernel, trace_launch
 from cuasmrl.schedule import schedule_of
 from cuasmrl.workloads.corpus import CorpusEntry
 from cuasmrl.workloads.model import Config, Sizes, Workload
@@ -29,6 +29,16 @@ def trace_workload(
     return trace_launch(
         workload.name, config.name, sizes or workload.sizes, cubin, built.kernel, launch, chip, l2
     )
+
+
+def untraced_workload(
+    workload: Workload, config: Config, chip: Chip, sizes: Sizes, l2: L2, refusal: str
+) -> UntracedKernel:
+    """What `trace_workload` refused to trace, for a GPU to run."""
+    built = workload.build(config, chip.arch, sizes)
+    cubin = Cubin.parse(built.cubin, f"{workload.name} {config.name}")
+    listing = disassemble_kernel(cubin, built.kernel)
+    return UntracedKernel(workload.name, config.name, sizes, cubin, listing, chip, l2, refusal=refusal)
 
 
 def config_of(workload: Workload, sizes: Sizes, cubin: Cubin) -> Config | None:

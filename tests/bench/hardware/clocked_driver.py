@@ -50,7 +50,7 @@ class ClockedDriver(FakeDriver):
 
     def launch(
         self, function: Function, grid: Dimensions, block: Dimensions, shared_bytes: int, stream: Stream,
-        parameters: Parameters,
+        parameters: Parameters, cooperative: bool = False,
     ) -> None:  # fmt: skip
         name = self.names[function]
         if name in self.clocked.faults:

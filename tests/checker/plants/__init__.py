@@ -6,11 +6,13 @@ from tests.checker.plants import (
     closeness,
     container,
     control,
+    engines,
     misplaced,
     order,
     ordering,
     passing,
     paths,
+    products,
     queues,
     registers,
     scoreboards,
@@ -21,7 +23,7 @@ from tests.checker.plants import (
 from tests.checker.plants.base import KINDS, Plant, Site
 
 __all__ = [
-    "KINDS", "Plant", "Site", "blunders", "branches", "closeness", "container", "control", "misplaced",
-    "order", "ordering", "passing", "paths", "queues", "registers", "scoreboards", "scrambled", "spacing",
-    "timing",
+    "KINDS", "Plant", "Site", "blunders", "branches", "closeness", "container", "control", "engines",
+    "misplaced", "order", "ordering", "passing", "paths", "products", "queues", "registers", "scoreboards",
+    "scrambled", "spacing", "timing",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import wraps
 
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import Control, Instruction
@@ -32,6 +33,7 @@ def kind(name: str, leads_outside: bool = False) -> Callable[[Kind], Kind]:
     """In kernels that call no code outside of them, or only in those that do: there nothing may change."""
 
     def enter(sites: Kind) -> Kind:
+        @wraps(sites)
         def found(subject: Subject) -> Iterator[Site]:
             return sites(subject) if subject.leads_outside is leads_outside else iter(())
 

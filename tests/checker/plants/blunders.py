@@ -98,7 +98,7 @@ def moved_across_a_fence(subject: Subject) -> Iterator[Site]:
     for fence in subject.code[1:-1]:
         if fence.declaration is None or not fence.declaration.fence:
             continue
-        f, rules = fence.index, frozenset((Rule.PINNED,))
+        f, rules = fence.index, frozenset((Rule.PINNED, Rule.SYNC_ORDER, Rule.PADDING))
         for other in (f - 1, f + 1):
             if subject.code[other].order is Order.MEMORY and subject.block[other] == subject.block[f]:
                 first = min(f, other)
@@ -151,7 +151,7 @@ def waits_exchanged(subject: Subject) -> Iterator[Site]:
         readers = [subject.code[first], subject.code[second]]
         if first >= second or board == other or subject.block[first] != subject.block[second]:
             continue
-        if any(i.order in (Order.SYNC, Order.PINNED) for i in readers):
+        if any(i.order.is_strict for i in readers):
             continue
         if {board, other} <= set(readers[0].control.waits) or {board, other} <= set(readers[1].control.waits):
             continue

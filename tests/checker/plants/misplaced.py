@@ -35,7 +35,7 @@ from tests.checker.plants.scoreboards import (
 )
 from tests.checker.subjects import Subject
 
-_STRICT = (Order.SYNC, Order.PINNED)
+_STRICT = (Order.SYNC, Order.PRODUCT, Order.PINNED)
 _SCOREBOARD = frozenset((Rule.SCOREBOARD,))
 
 

@@ -25,7 +25,7 @@ from tests.checker.plants.base import (
 from tests.checker.plants.scoreboards import named_by_depbar
 from tests.checker.subjects import Subject
 
-_STRICT = (Order.SYNC, Order.PINNED)
+_STRICT = (Order.SYNC, Order.PRODUCT, Order.PINNED)
 _SCOREBOARD = frozenset((Rule.SCOREBOARD,))
 _FENCES = ("MEMBAR", "FENCE", "CCTL", "ARRIVES", "ERRBAR", "CGAERRBAR")
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from cuasmrl.binary.sass import MAX_STALL, Order, name_of
+from cuasmrl.binary.sass import MAX_STALL, name_of
 from cuasmrl.checker import Refusal, Rule
 from tests.checker.plants.base import Named, Plant, Site, is_too_close, kind, waiting, without
 from tests.checker.plants.ordering import may_pass
@@ -39,7 +39,7 @@ def _passed(subject: Subject) -> Iterator[Passed]:
             continue
         for w in range(p + 1, c + 1):
             stays = subject.was_behind(p, w) and (w == c or subject.was_behind(w, c))
-            if not stays or subject.code[w].order in (Order.SYNC, Order.PINNED):
+            if not stays or subject.code[w].order.is_strict:
                 continue
             for board in subject.compiled(w).waits:
                 setter = last_raised(subject, w, board) if board in subject.code[w].control.waits else None

@@ -14,7 +14,7 @@ from tests.checker.plants.scoreboards import last_raised, named_by_depbar, queue
 from tests.checker.plants.timing import can_cut, cut
 from tests.checker.subjects import Subject, Timed
 
-_STRICT = (Order.SYNC, Order.PINNED)
+_STRICT = (Order.SYNC, Order.PRODUCT, Order.PINNED)
 _LEAVES = ("BRA", "BRX", "BRXU", "JMP", "JMX", "EXIT", "RET", "CALL", "BSYNC", "KILL")
 _NEAR = 30
 """Cycles before the end of a block in which a producer is looked for."""

@@ -44,7 +44,7 @@ def _declare(
         for p, q, waiter, reader in _pairs(subject, opcodes, guarded):
             if mixed and subject.code[p].opcode == subject.code[q].opcode:
                 continue
-            strict = (Order.SYNC, Order.PINNED)
+            strict = (Order.SYNC, Order.PRODUCT, Order.PINNED)
             if change is _later_awaited and (waiter <= q or subject.code[waiter].order in strict):
                 continue
             own, behind = subject.code[p].control.write_barrier, range(waiter + 1, reader + 1)

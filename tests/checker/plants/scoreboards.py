@@ -17,7 +17,7 @@ _SCOREBOARD = frozenset((Rule.SCOREBOARD,))
 def wait_removed(subject: Subject) -> Iterator[Site]:
     """The first wait for a result, on the very instruction that reads it."""
     for reader in subject.code:
-        if reader.order in (Order.SYNC, Order.PINNED):
+        if reader.order.is_strict:
             continue
         for board in reader.control.waits:
             p = last_raised(subject, reader.index, board)
@@ -45,7 +45,7 @@ def reader_moved_above_the_wait(subject: Subject) -> Iterator[Site]:
 @kind("source overwritten above the wait")
 def source_overwritten_above_the_wait(subject: Subject) -> Iterator[Site]:
     for writer in subject.code:
-        if writer.order in (Order.SYNC, Order.PINNED) or writer.is_variable:
+        if writer.order.is_strict or writer.is_variable:
             continue
         for board in writer.control.waits:
             p = last_raised(subject, writer.index, board)
@@ -132,7 +132,7 @@ def _relies_on(subject: Subject, p: int, q: int) -> bool:
 def wait_of_a_synchronisation_removed(subject: Subject) -> Iterator[Site]:
     for i in subject.code:
         needed = subject.compiled(i.index).wait_mask
-        if i.order in (Order.SYNC, Order.PINNED) and needed:
+        if i.order.is_strict and needed:
             control = replace(i.control, wait_mask=i.control.wait_mask & ~(needed & -needed))
             yield partial(edit, subject, i.index, control, Rule.BARRIER, consumer(i.index), "wait removed")
 
@@ -161,7 +161,7 @@ def write_barrier_changed(subject: Subject) -> Iterator[Site]:
 def strict_write_barrier_changed(subject: Subject) -> Iterator[Site]:
     for i in subject.code:
         k = i.control.write_barrier
-        if k is None or (i.defs and i.order not in (Order.SYNC, Order.PINNED)):
+        if k is None or (i.defs and not i.order.is_strict):
             continue
         for other in (None, (k + 1) % BARRIERS):
             control = replace(i.control, write_barrier=other)
@@ -190,7 +190,7 @@ def read_barrier_removed(subject: Subject) -> Iterator[Site]:
 def changed_under_a_synchronisation(subject: Subject) -> Iterator[Site]:
     """Such a wait may stand for memory: it has to go on waiting for the same operations."""
     for i in subject.code:
-        for board in i.control.waits if i.order in (Order.SYNC, Order.PINNED) else ():
+        for board in i.control.waits if i.order.is_strict else ():
             p = last_raised(subject, i.index, board)
             other = (board + 1) % BARRIERS
             if p is None or {board, other} & named_by_depbar(subject):
@@ -201,7 +201,7 @@ def changed_under_a_synchronisation(subject: Subject) -> Iterator[Site]:
                 continue
             if any(other in m.control.waits for m in (*mates, i)):
                 continue
-            if setter.control.write_barrier != board or setter.order in (Order.SYNC, Order.PINNED):
+            if setter.control.write_barrier != board or setter.order.is_strict:
                 continue
             if setter.defs and not any(queue_of(subject, m.index) == queue_of(subject, p) for m in mates):
                 control = replace(setter.control, write_barrier=other)
@@ -216,7 +216,7 @@ def announced_results(subject: Subject) -> Iterator[tuple[int, int, int]]:
             p = last_raised(subject, reader.index, board)
             if p is None or not _reads_result(subject, p, reader.index, board):
                 continue
-            if subject.code[p].order not in (Order.SYNC, Order.PINNED):
+            if not subject.code[p].order.is_strict:
                 yield p, reader.index, board
 
 

@@ -3,6 +3,8 @@
 import ctypes
 from dataclasses import replace
 
+import numpy as np
+
 import cuasmrl.gpu.virtual
 from cuasmrl.deploy.deposit import gpu_of
 from cuasmrl.deploy.store.allowed import measured_on
@@ -23,7 +25,7 @@ def test_results_name_gpus_in_the_same_way(library: str, fake: ctypes.CDLL) -> N
     """What was measured by one binding of the driver is looked up by another."""
     visible_gpus.cache_clear()
     gpu = find(1, Loader(library))
-    rounds = replace(judge([2.0] * 20, [1.0] * 20, [2.0] * 20), gpu=gpu.name, arch=gpu.arch)
+    rounds = replace(judge([np.array([[2.0, 1.0, 2.0]])] * 20), gpu=gpu.name, arch=gpu.arch)
     assert measured_on({"gpu": gpu_of(rounds)}) in visible_gpus(library)
 
 

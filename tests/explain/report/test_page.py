@@ -162,7 +162,7 @@ def test_it_is_the_same_every_time_and_names_no_place(facts: Facts, run: Path, t
 
 
 def test_a_kernel_that_was_traced_is_not_traced_again(played: Optimized, facts: Facts, run: Path) -> None:
-    assert page_of(facts_of(run, played.subject.kernel, limit=0)) == page_of(facts)
+    assert page_of(facts_of(run, played.subject.traced, limit=0)) == page_of(facts)
 
 
 def test_names_are_shown_and_not_run(facts: Facts) -> None:

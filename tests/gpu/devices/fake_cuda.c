@@ -2,14 +2,19 @@
  *
  * cuda.h declares every function that is defined here, so the compiler compares their types with the real ones,
  * and its macros give them the names that the real library exports. */
+#define _GNU_SOURCE
 #include <cuda.h>
+#include <dlfcn.h>
 #undef cuEventElapsedTime
+#undef cuGetProcAddress
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *status);
 
 struct CUevent_st { double time; long synced; };
 struct CUmod_st { size_t image; };
@@ -32,7 +37,9 @@ const char *fake_calls(void) { return calls; }
 /* The numbers that the binding repeats, in the order of the test that asks for them. */
 int fake_constant(int index) {
     const int numbers[] = {
-        CUDA_SUCCESS, CUDA_ERROR_STUB_LIBRARY, CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_READY,
+        CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_STUB_LIBRARY, CUDA_ERROR_DEVICE_UNAVAILABLE,
+        CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_NOT_READY,
+        CUDA_ERROR_SYSTEM_NOT_READY,
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_CACHE_PREFER_SHARED, CU_STREAM_NON_BLOCKING,
@@ -51,6 +58,11 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     snprintf(name, (size_t)length, "Fake GPU %d", device - 40);
     return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+    for (int i = 0; i < 16; i++)
+        uuid->bytes[i] = (char)(device + i);
+    return device >= 40 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
     switch (attribute) {
@@ -167,4 +179,31 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
         area->out[i] = area->x[i] ^ area->y[i];
     now += 21;
     return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra) {
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        LOG("attribute %d %d\n", (int)config->attrs[i].id, config->attrs[i].value.cooperative);
+    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                          config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, parameters,
+                          extra);
+}
+
+/* How NVIDIA's Python bindings find everything: by the plain name, whatever the library calls the newest version. */
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *status) {
+    static const char *const suffixes[] = {"_v2", ""};
+    Dl_info self;
+    void *library = dladdr((void *)(uintptr_t)cuInit, &self) ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    char name[128];
+    (void)version;
+    (void)flags;
+    *function = NULL;
+    for (int i = 0; i < 2 && !*function; i++) {
+        snprintf(name, sizeof name, "%s%s", symbol, suffixes[i]);
+        *function = dlsym(library, name);
+    }
+    if (status)
+        *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

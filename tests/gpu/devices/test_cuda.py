@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices import CandidateError, Timer
-from cuasmrl.gpu.devices.cuda import CudaTimer
+from cuasmrl.gpu.devices import CandidateError, Timer, cuda
+from cuasmrl.gpu.devices.cuda import SITTING_ROUNDS, SITTINGS, CudaTimer
+from cuasmrl.gpu.devices.driver import Status
 from cuasmrl.gpu.devices.worker import Connect
 from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.timing import L2
 from cuasmrl.schedule import Schedule
 from tests.gpu.devices.fake_driver import FakeDriver, Scene, name_of
 from tests.gpu.devices.launched import launch_of
@@ -19,17 +22,18 @@ from tests.traced_kernels import rescheduled, traced
 KERNEL = "softmax"
 
 
-def connect_to(scene: Scene) -> Connect:
+def connect_to(scene: Scene, seed: int = 0) -> Connect:
     """In the parameters of this kernel the output comes first."""
-    return partial(FakeDriver, replace(scene, output=0))
+    return partial(FakeDriver, replace(scene, output=0), seed)
 
 
 def named(schedule: Schedule) -> str:
     return name_of(schedule.apply(traced(KERNEL).cubin).data)
 
 
-def timer_on(scene: Scene, patience: float = 30.0) -> CudaTimer:
-    return CudaTimer(traced(KERNEL), 0, launch_of(KERNEL), connect_to(scene), patience)
+def timer_on(scene: Scene, patience: float = 30.0, seed: int = 0) -> CudaTimer:
+    connect = connect_to(scene, seed)
+    return CudaTimer(traced(KERNEL), 0, launch_of(KERNEL), connect, patience, pause=0.0)
 
 
 def backwards() -> Schedule:
@@ -38,10 +42,17 @@ def backwards() -> Schedule:
     return Schedule(original.listing, original.order[::-1], original.controls)
 
 
+@pytest.fixture(autouse=True)
+def fewer_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them copies the buffers of a whole kernel."""
+    monkeypatch.setattr(cuda, "SOAK", 100)
+    monkeypatch.setattr(cuda, "_DOUBTED", 10)
+
+
 @pytest.fixture(scope="module")
 def timer() -> Iterator[CudaTimer]:
     gains = {named(rescheduled(KERNEL, 0)): 0.04}
-    made = timer_on(Scene(time=40.0, drift=0.5, gains=gains, crashes=frozenset({named(backwards())})))
+    made = timer_on(Scene(time=40.0, drift=0.02, gains=gains, crashes=frozenset({named(backwards())})))
     yield made
     made.close()
 
@@ -60,7 +71,12 @@ def test_a_gain_is_confirmed(timer: CudaTimer) -> None:
     assert gain.survives
     assert gain.median == pytest.approx(0.04, abs=0.005)
     assert (gain.gpu, gain.arch) == (timer.gpu.name, timer.gpu.arch)
-    assert len(gain.members) == 200
+    assert (len(gain.members), gain.rounds) == (SITTINGS, SITTINGS * SITTING_ROUNDS)
+    assert gain.compared >= 100
+    assert (gain.l2, gain.method, gain.conditions) == (L2.COLD, "events", None)
+    assert gain.other is not None
+    assert gain.other.l2 is L2.AGAIN
+    assert gain.other.median == pytest.approx(0.04, abs=0.01)
     assert not timer.confirm(faster, rescheduled(KERNEL, 1)).survives
     assert timer.confirm(original, original).refusal == "both schedules are the same"
 
@@ -120,3 +136,79 @@ def test_another_launch_than_the_traced_one_is_refused() -> None:
     other = Launch((1, 1, 1), launch.block, launch.shared_bytes, launch.arguments)
     with pytest.raises(CuasmrlError, match="time the launch that was traced"):
         CudaTimer(traced(KERNEL), 0, other, connect_to(Scene()))
+
+
+def test_a_driver_that_is_too_old_is_refused() -> None:
+    with pytest.raises(CuasmrlError, match=r"is for CUDA 11.8, and the oldest that will do is for 12.0"):
+        timer_on(Scene(version=11080))
+
+
+def test_a_finalist_that_fails_is_named_so_that_the_others_can_be_picked_from() -> None:
+    original = traced(KERNEL).original
+    faulty, flaky, good, better = (rescheduled(KERNEL, seed) for seed in range(4))
+    timer = timer_on(
+        Scene(
+            gains={named(good): 0.02, named(better): 0.04, named(flaky): 0.06},
+            # Once to be admitted, and 4 launches for each sitting of the search.
+            faults_late={named(faulty): 5},
+            flaky={named(flaky): 50},
+        )
+    )
+    finalists = [faulty, flaky, good, better]
+    with pytest.raises(CandidateError) as e:
+        timer.pick(original, finalists)
+    assert e.value.key == faulty.key
+    assert timer.pick(original, finalists[1:]) in (flaky, better)
+    assert timer.pick(original, finalists[2:]) == better
+    with pytest.raises(
+        CandidateError, match=r"does not compute what the original does|computes something else in"
+    ):
+        timer.confirm(original, flaky)
+    assert timer.confirm(original, better).survives
+    timer.close()
+
+
+def test_memory_that_others_take_for_a_while_is_nobodys_fault(tmp_path: Path) -> None:
+    trouble = tmp_path / "trouble"
+    timer = timer_on(Scene(trouble=trouble))
+    trouble.write_text(f"{Status.OUT_OF_MEMORY:d} 2")
+    assert timer.time(rescheduled(KERNEL, 0)) == pytest.approx(timer.ready.time, rel=0.05)
+    assert trouble.read_text() == f"{Status.OUT_OF_MEMORY:d} 0"
+    timer.close()
+
+
+def test_a_gpu_that_is_lost_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "_ATTEMPTS", 1)
+    trouble = tmp_path / "trouble"
+    timer = timer_on(Scene(trouble=trouble))
+    trouble.write_text("999 1000")
+    with pytest.raises(
+        CuasmrlError, match="does not run the original any more: cuModuleLoadData .* --resume"
+    ) as e:
+        timer.time(rescheduled(KERNEL, 0))
+    assert not isinstance(e.value, CandidateError)
+    trouble.unlink()
+    assert timer.time(rescheduled(KERNEL, 0)) == pytest.approx(timer.ready.time, rel=0.05)
+    timer.close()
+
+
+def test_an_original_that_goes_wrong_now_and_then_is_nobodys_gain() -> None:
+    original, new = traced(KERNEL).original, rescheduled(KERNEL, 0)
+    timer = timer_on(Scene(flaky={named(original): 30, named(new): 30}, gains={named(new): 0.05}), seed=3)
+    gain = timer.confirm(original, new)
+    assert not gain.survives
+    assert gain.refusal is not None
+    assert gain.refusal.startswith("outputs of the original itself differ in")
+    timer.close()
+
+
+def test_nothing_is_claimed_while_the_gpu_slows_itself_down() -> None:
+    original, new = traced(KERNEL).original, rescheduled(KERNEL, 0)
+    timer = timer_on(Scene(gains={named(new): 0.05}, throttle=("thermal slowdown",)))
+    gain = timer.confirm(original, new)
+    assert (gain.refusal or "").startswith(
+        "the GPU slowed itself down in 100 of 200 rounds (thermal slowdown)"
+    )
+    assert gain.conditions is not None
+    assert gain.conditions.sm_mhz[:2] in ((1410, 1200), (1200, 1410))
+    timer.close()

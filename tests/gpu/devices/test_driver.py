@@ -13,7 +13,9 @@ import pytest
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices import driver
 from cuasmrl.gpu.devices.cuda import CudaTimer, available, find
-from cuasmrl.gpu.devices.driver import DriverError, LibCuda, Parameters, load
+from cuasmrl.gpu.devices.driver import Driver, DriverError, Parameters
+from cuasmrl.gpu.devices.libcuda import LibCuda
+from cuasmrl.gpu.devices.loading import load
 from tests.gpu.devices.launched import launch_of
 from tests.traced_kernels import rescheduled, traced
 
@@ -29,12 +31,12 @@ class Loader:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def __call__(self) -> LibCuda:
+    def __call__(self) -> Driver:
         return load(self.path)
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> str:
+def compiled(target: Path, *more: str) -> str:
+    """The library that pretends."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler")
@@ -42,11 +44,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
     assert spec is not None
     assert spec.origin is not None
     include = Path(spec.origin).parent / "backends/nvidia/include"
-    target = tmp_path_factory.mktemp("fake") / "libcuda.so"
     source = Path(__file__).parent / "fake_cuda.c"
-    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", *more]
     subprocess.run([compiler, *options, f"-I{include}", "-o", str(target), str(source)], check=True)
     return str(target)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compiled(tmp_path_factory.mktemp("fake") / "libcuda.so")
 
 
 @pytest.fixture
@@ -78,6 +84,7 @@ def test_a_gpu_is_described(library: str, fake: ctypes.CDLL) -> None:
         1 << 20,
     )
     assert gpu.driver_version >= 12000
+    assert gpu.uuid == "292a2b2c-2d2e-2f30-3132-333435363738"
     assert available(Loader(library)) is None
 
 
@@ -139,6 +146,7 @@ def test_the_whole_way_through_another_process(library: str) -> None:
     assert timer.ready.time == pytest.approx(21.0, rel=1e-3)
     # The clock of this driver does not show its steps, so they are taken for half a microsecond.
     assert timer.ready.batch == 5
+    assert not timer.ready.by_activity
     assert timer.time(rescheduled("vector_add")) == pytest.approx(21.0, rel=1e-3)
     timer.close()
 

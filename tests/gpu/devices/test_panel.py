@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 import pytest
@@ -42,10 +43,10 @@ RIVAL: Any = Named(b"rival")
 NEW: Any = Named(b"new")
 
 
-def panel_of(new: Sequence[int], noise: float = 0.0) -> tuple[Any, list[Chip]]:
+def panel_of(new: Sequence[int], noise: float = 0.0, least: float = 0.0) -> tuple[Any, list[Chip]]:
     """The original takes 1000 cycles on every chip, the rival 900."""
     chips = [Chip({b"old": 1000, b"rival": 900, b"new": cycles}) for cycles in new]
-    panel = Panel(chips, OLD, noise)  # type: ignore[arg-type]
+    panel = Panel(chips, OLD, noise, least)  # type: ignore[arg-type]
     return panel, chips
 
 
@@ -58,10 +59,17 @@ def test_a_time_is_the_mean_of_ratios_times_that_of_the_original() -> None:
     assert panel.time(NEW) == pytest.approx(950)
 
 
-def test_who_is_no_different_on_three_chips_has_the_rivals_time() -> None:
-    panel, chips = panel_of([900, 900, 900, 100])
+def test_who_is_no_different_on_four_chips_has_the_rivals_time() -> None:
+    panel, chips = panel_of([900, 900, 900, 900, 100])
     assert panel.time(NEW, Rival(RIVAL, 905.0)) == 905.0
-    assert asked(chips, NEW) == 3
+    assert asked(chips, NEW) == 4
+
+
+def test_fewer_chips_are_enough_where_hardly_any_move_makes_a_difference() -> None:
+    chips = [Chip({b"old": 1000, b"rival": 900, b"new": 900}) for _ in range(6)]
+    panel = Panel(chips, OLD, equal=2)  # type: ignore[arg-type]
+    assert panel.time(NEW, Rival(RIVAL, 905.0)) == 905.0
+    assert asked(chips, NEW) == 2
 
 
 def test_who_is_clearly_behind_is_given_up() -> None:
@@ -72,15 +80,36 @@ def test_who_is_clearly_behind_is_given_up() -> None:
 
 
 def test_who_is_behind_by_less_than_the_noise_is_looked_at_again() -> None:
-    panel, chips = panel_of([905, 880, 880, 880], noise=0.01)
+    panel, chips = panel_of([905, 880, 880, 880], noise=0.01, least=0.01)
     assert panel.time(NEW, Rival(RIVAL, 900.0)) == pytest.approx((905 + 3 * 880) / 4)
     assert asked(chips, NEW) == 4
 
 
+def test_small_differences_are_believed_where_chips_differ_little_about_them() -> None:
+    panel, chips = panel_of([905, 880, 880, 880], noise=0.01, least=0.0005)
+    assert panel.time(NEW, Rival(RIVAL, 900.0)) == pytest.approx(905)
+    assert asked(chips, NEW) == 1
+
+
+def test_chips_that_disagree_are_asked_on() -> None:
+    """Ahead on the second, far behind on the third: what they show counts, whatever the guess was."""
+    panel, chips = panel_of([901, 880, 935, 880], noise=0.01, least=0.002)
+    panel.time(NEW, Rival(RIVAL, 900.0))
+    assert asked(chips, NEW) == 4
+
+
 def test_chips_that_agree_need_no_more_of_them() -> None:
-    panel, chips = panel_of([905, 905, 905, 905, 905, 905], noise=0.01)
+    panel, chips = panel_of([905, 905, 905, 905, 905, 905], noise=0.01, least=0.008)
     assert panel.time(NEW, Rival(RIVAL, 900.0)) > 900
     assert asked(chips, NEW) == 2
+
+
+def test_a_race_that_nobody_waits_for_any_more_ends() -> None:
+    panel, chips = panel_of([890, 890, 890, 890])
+    withdrawn = Event()
+    withdrawn.set()
+    panel.time(NEW, Rival(RIVAL, 900.0), withdrawn)
+    assert asked(chips, NEW) == 0
 
 
 def test_who_is_faster_is_timed_in_full() -> None:

@@ -44,6 +44,8 @@ def test_a_faster_schedule_passes() -> None:
     verdict = judged(faster())
     assert verdict.accepted, verdict.lines()
     assert set(outcomes(verdict).values()) == {Outcome.PASSED}
+    assert verdict.before is not None
+    assert verdict.after is not None
     assert verdict.after < verdict.before
     assert verdict.gain is not None
     assert verdict.gain.median > 0.005
@@ -69,6 +71,8 @@ def test_a_slower_schedule_keeps_the_original() -> None:
     slow = tuple(replace(c, stall=15, yield_=True, reuse=0) for c in kernel().original.controls)
     verdict = judged(kernel().original.replaced(controls=slow))
     assert not verdict.accepted
+    assert verdict.before is not None
+    assert verdict.after is not None
     assert verdict.after > verdict.before
 
 

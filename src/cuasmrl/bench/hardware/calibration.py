@@ -23,7 +23,7 @@ from cuasmrl.bench.microbenchmarks import unsettled
 from cuasmrl.bench.microbenchmarks.cubins import cubin_of, missing_compiler
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.files import write_text
-from cuasmrl.gpu.devices.driver import load
+from cuasmrl.gpu.devices.loading import load
 from cuasmrl.gpu.devices.worker import Connect
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.workloads import cuda_compiler, triton_compiler

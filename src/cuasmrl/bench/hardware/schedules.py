@@ -14,7 +14,7 @@ from cuasmrl.bench.kernels.summary import spearman
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.cuda import CudaTimer
 from cuasmrl.gpu.devices.device import CandidateError, Timer
-from cuasmrl.gpu.devices.driver import load
+from cuasmrl.gpu.devices.loading import load
 from cuasmrl.gpu.devices.worker import Connect
 from cuasmrl.gpu.timing.uncertainty import measure
 from cuasmrl.gpu.traced import TracedKernel

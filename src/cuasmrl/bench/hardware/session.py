@@ -15,7 +15,8 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import CHIPS, Chip, chip_of_arch
 from cuasmrl.gpu.devices.cuda import find
-from cuasmrl.gpu.devices.driver import Gpu, Parameters, load
+from cuasmrl.gpu.devices.driver import Gpu, Parameters
+from cuasmrl.gpu.devices.loading import load
 from cuasmrl.gpu.devices.packed import PackedLaunch, pack
 from cuasmrl.gpu.devices.worker import Connect
 from cuasmrl.gpu.launches.launch import Launch

@@ -17,7 +17,7 @@ from importlib import resources
 
 from cuasmrl.binary.sass.accesses import DATA, GUARD
 from cuasmrl.binary.sass.instruction import Instruction
-from cuasmrl.binary.sass.opcodes import OPCODES, Opcode, Pipe
+from cuasmrl.binary.sass.opcodes import OPCODES, Opcode, Order, Pipe
 from cuasmrl.binary.sass.registers import File, file_of
 from cuasmrl.errors import CuasmrlError
 
@@ -188,7 +188,13 @@ class Distances:
 
     @staticmethod
     def is_no_queue(timing_key: str) -> bool:
-        """Branches, and engines beside the warp, are no pipes that instructions queue up in."""
+        """Branches, and engines beside the warp, are no pipes that instructions queue up in.
+
+        The products of a warpgroup are: so they, ARRIVE and DEPBAR keep the spacing that compilers give them.
+        """
+        opcode = _opcode(timing_key)
+        if opcode is not None and opcode.order is Order.PRODUCT:
+            return False
         return _pipe(timing_key) in (Pipe.BRANCH, Pipe.ASYNC)
 
     def _relatives(

@@ -118,6 +118,28 @@ class Instruction:
         return None if board is None else (board, count, also)
 
     @cached_property
+    def is_product(self) -> bool:
+        """Is it a product of a warpgroup, which runs on beside the warp?"""
+        return self.order is Order.PRODUCT and self.opcode != "WARPGROUP"
+
+    @cached_property
+    def closes_group(self) -> bool:
+        """Is it the last product of a group?"""
+        return self.is_product and any(operand.text.startswith("gsb") for operand in self.operands)
+
+    @cached_property
+    def is_arrival(self) -> bool:
+        """WARPGROUP.ARRIVE: products behind it see the registers as they are."""
+        return self.opcode == "WARPGROUP" and "ARRIVE" in self.modifiers
+
+    @cached_property
+    def groups_left(self) -> int | None:
+        """WARPGROUP.DEPBAR's condition: how many groups of products, the youngest ones, may run on."""
+        if self.opcode != "WARPGROUP" or "DEPBAR" not in self.modifiers:
+            return None
+        return next((int(o.value or 0) for o in self.operands if o.kind is Kind.IMMEDIATE), 0)
+
+    @cached_property
     def is_conditional(self) -> bool:
         guard = self.guard
         return guard is not None and not (guard.register is not None and guard.register.index is None)

@@ -34,8 +34,16 @@ class Order(StrEnum):
     """Stays in order with conflicting accesses and never crosses a synchronisation."""
     SYNC = "synchronisation"
     """No memory access and no other synchronisation crosses it; arithmetic may."""
+    PRODUCT = "warpgroup product"
+    """In order with its like, with synchronisation and with what writes shared memory; its registers are
+    not touched from its WARPGROUP.ARRIVE to the WARPGROUP.DEPBAR that covers it."""
     PINNED = "pinned"
     """Keeps its position; nothing crosses it."""
+
+    @property
+    def is_strict(self) -> bool:
+        """Its waits may stand for memory that has to be settled, so it keeps them."""
+        return self in (Order.SYNC, Order.PRODUCT, Order.PINNED)
 
 
 class Space(StrEnum):
@@ -172,8 +180,19 @@ def _pinned(names: str, pipe: Pipe, **common: object) -> list[Opcode]:
 
 
 def _engine(names: str, queue: str, **common: object) -> list[Opcode]:
-    """Orders to an engine beside the warp: never moved, and their operands are read late."""
-    return _pinned(names, Pipe.ASYNC, variable=ALL_ARCHS, queue=queue, **common)
+    """Orders to an engine beside the warp: their operands are read late. Most are never moved."""
+    defaults = {"variable": ALL_ARCHS, "order": Order.PINNED, "shape": Shape.NONE}
+    return _many(names, Pipe.ASYNC, queue=queue, **(defaults | common))
+
+
+def _copying(names: str, queue: str, **common: object) -> list[Opcode]:
+    """Orders to copy, and the barriers that tell of it: in order with memory, and with each other."""
+    return _engine(names, queue, order=Order.SYNC, **common)
+
+
+def _product(names: str, **common: object) -> list[Opcode]:
+    """Products of a warpgroup, and what begins and awaits them."""
+    return _many(names, Pipe.ASYNC, order=Order.PRODUCT, **common)
 
 
 _DECLARATIONS = [
@@ -212,16 +231,16 @@ _DECLARATIONS = [
     *_many("IMMA", Pipe.TENSOR, variable=_SM_10X | {75}, by_assembler=_SM_10X, queue="tensor",
            widths=Widths.MMA, keyed_by=("*",)),
     *_many("QMMA OMMA", Pipe.TENSOR, widths=Widths.MMA, keyed_by=("*",)),
-    *_pinned("HGMMA IGMMA QGMMA BGMMA", Pipe.ASYNC, shape=Shape.RESULT, widths=Widths.WARPGROUP_MMA),
-    *_pinned("WARPGROUP", Pipe.ASYNC),
+    *_product("HGMMA IGMMA QGMMA BGMMA", widths=Widths.WARPGROUP_MMA),
+    *_product("WARPGROUP", shape=Shape.NONE, keyed_by=("ARRIVE", "DEPBAR")),
     *_engine("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT", "async", widths=Widths.TENSOR_CORE),
     *_engine("UTCATOMSWS", "async", shape=Shape.RESULT),
     *_engine("LDTM", "tmem", shape=Shape.RESULT, widths=Widths.TENSOR_MEMORY),
     *_engine("STTM", "tmem", widths=Widths.TENSOR_MEMORY),
-    *_engine("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", "async", widths=Widths.TENSOR_COPY),
-    *_engine("UBLKCP UBLKRED UBLKPF", "async", widths=Widths.BULK_COPY),
+    *_copying("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", "async", widths=Widths.TENSOR_COPY),
+    *_copying("UBLKCP UBLKRED UBLKPF", "async", widths=Widths.BULK_COPY),
     *_engine("UGETNEXTWORKID", "async"),
-    *_engine("SYNCS", "shared", shape=Shape.RESULT, widths=Widths.MBARRIER, returns_apart=True),
+    *_copying("SYNCS", "shared", shape=Shape.RESULT, widths=Widths.MBARRIER, returns_apart=True),
     *_engine("STAS", "shared", widths=Widths.MEMORY),
     # uniform datapath
     *_many("UIADD3 USEL UMOV UVIMNMX UIMNMX", Pipe.UNIFORM, widths=Widths.SIZED, keyed_by=("64",)),
@@ -272,7 +291,8 @@ _DECLARATIONS = [
            shape=Shape.NONE),
     *_many("DEPBAR", Pipe.MEMORY, order=Order.SYNC, shape=Shape.NONE),
     *_announced("LDGDEPBAR", Pipe.MEMORY, "global", order=Order.SYNC, shape=Shape.NONE),
-    *_pinned("MEMBAR FENCE CCTL ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS, fence=True),
+    *_many("MEMBAR FENCE", Pipe.BRANCH, variable=ALL_ARCHS, fence=True, order=Order.SYNC, shape=Shape.NONE),
+    *_pinned("CCTL ARRIVES", Pipe.BRANCH, variable=ALL_ARCHS, fence=True),
     *_pinned("ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT PREEXIT ACQBULK ENDCOLLECTIVE BPT NANOSLEEP YIELD "
              "NOP UVIRTCOUNT", Pipe.BRANCH),
     *_pinned("USETMAXREG", Pipe.BRANCH, shape=Shape.RESULT, variable=ALL_ARCHS),

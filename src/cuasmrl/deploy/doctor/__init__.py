@@ -9,7 +9,7 @@ from cuasmrl.deploy.doctor import compilers, hooks, installed, results, stalenes
 from cuasmrl.deploy.doctor.findings import Finding, Level, Surroundings
 from cuasmrl.deploy.store import Store
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices.driver import load
+from cuasmrl.gpu.devices.loading import load
 
 __all__ = ["Finding", "Level", "examine"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ class ExplainedRun:
     """What the gate said, in words."""
     explanation: Explanation | None
     """None if nothing faster was found."""
+    beliefs: list[dict[str, Any]] = field(default_factory=list)
+    """What the agent learned of the device, number by number."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -40,6 +42,7 @@ class ExplainedRun:
             "device": self.config.device,
             "verdict": self.verdict,
             "explanation": self.explanation.as_dict() if self.explanation else None,
+            "beliefs": self.beliefs,
         }
 
 
@@ -49,10 +52,10 @@ def explain_run(path: Path, advance: Advance = silent, limit: Limit | None = Non
     verdict = run.verdict()
     said = "the run is not over" if verdict is None else str(verdict.get("sentence", "no verdict"))
     if not (path / "best.json").exists():
-        return ExplainedRun(path, run.config, said, None)
+        return ExplainedRun(path, run.config, said, None, run.beliefs())
     kernel = kernel_of_run(run)
     found = explain_best(run, kernel, advance, limit)
-    return ExplainedRun(path, run.config, said, found)
+    return ExplainedRun(path, run.config, said, found, run.beliefs())
 
 
 def explain_best(

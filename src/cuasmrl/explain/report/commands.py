@@ -6,12 +6,16 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cuasmrl.optimize import BY_HAND
 from cuasmrl.optimize.gate import Standard
 from cuasmrl.optimize.runs import RunConfig
 
 
 def command_of(config: RunConfig) -> str:
-    """What makes the same run again; of a cubin, from inside its run directory."""
+    """What makes the same run again; of a cubin, from inside its run directory. What was played by hand can
+    be opened again, from there as well."""
+    if config.agent == BY_HAND:
+        return "cuasmrl play --from ."
     return shlex.join(["cuasmrl", "optimize", *_words(config)])
 
 

@@ -47,9 +47,10 @@ class KernelCycles:
 
 
 def cycles_between(old: Replays, new: Replays) -> KernelCycles:
-    return KernelCycles(old.seeds, _spent(old), _spent(new))
+    return KernelCycles(old.seeds, spent(old), spent(new))
 
 
-def _spent(replays: Replays) -> Spent:
+def spent(replays: Replays) -> Spent:
+    """Of one schedule, from its replays."""
     counts = enumerate(replays.cores.tolist())
     return Spent(replays.cycles, {REASON_NAMES[Reason(k)]: count for k, count in counts if count})

@@ -6,7 +6,7 @@ scoreboards, which a schedule may assign otherwise. An order that follows from o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -44,9 +44,13 @@ def _dependences(board: Board, wanted: frozenset[int]) -> Iterator[Dependence]:
         for second in sorted(wanted.intersection(edges)):
             reasons = [reason for reason in _TOLD if reason in edges[second].reasons]
             if reasons:
-                pair = board.code[first], board.code[second]
-                words = [_registers(*pair) if r is Reason.REGISTER else str(r) for r in reasons]
-                yield Dependence(first, second, edges[second].need, ", ".join(filter(None, words)))
+                what = in_words(reasons, board.code[first], board.code[second])
+                yield Dependence(first, second, edges[second].need, what)
+
+
+def in_words(reasons: Iterable[Reason], first: Instruction, second: Instruction) -> str:
+    """What keeps two instructions in order, such as `RAW R8-R11, memory`."""
+    return ", ".join(_registers(first, second) if r is Reason.REGISTER else str(r) for r in reasons)
 
 
 def _registers(first: Instruction, second: Instruction) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import mean
@@ -205,7 +205,7 @@ def loop_between(
         old.seeds,
         before,
         after,
-        _fewest_moves(before, after),
+        fewest_moves((row.index for row in before.rows), after.place),
         gain,
     )
 
@@ -253,18 +253,21 @@ def _awaited(schedule: Schedule, log: Int) -> dict[int, int]:
     return {position: waited.most_common(1)[0][0] for position, waited in found.items()}
 
 
-def _fewest_moves(before: Side, after: Side) -> frozenset[int]:
-    """All but a longest run of instructions, not necessarily neighbours, that are in the same order."""
+def fewest_moves(order: Iterable[int], place: Mapping[int, int]) -> frozenset[int]:
+    """All but a longest run of instructions, not necessarily neighbours, that are in the same order.
+
+    In the one order they are given, `place` says where each is in the other.
+    """
     ends: list[int] = []
     """Smallest place at which a run of each length can end."""
     lasts: list[int] = []
     previous: dict[int, int | None] = {}
-    for row in before.rows:
-        to = after.place[row.index]
+    for index in order:
+        to = place[index]
         length = bisect_left(ends, to)
-        previous[row.index] = lasts[length - 1] if length else None
+        previous[index] = lasts[length - 1] if length else None
         ends[length : length + 1] = [to]
-        lasts[length : length + 1] = [row.index]
+        lasts[length : length + 1] = [index]
     stays: set[int] = set()
     last: int | None = lasts[-1]
     while last is not None:

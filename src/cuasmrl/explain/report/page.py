@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cuasmrl import __version__
@@ -43,7 +43,7 @@ from cuasmrl.explain.report.svg import draw as draw_loop
 
 WIDE, NARROW = 1120, 350
 """Charts are drawn twice, for screens and for telephones: text keeps its size."""
-_SCRIPTS = ("theme.js", "listing.js")
+_PACKAGE = "cuasmrl.explain.report"
 _MOVES_TOLD = 12
 _BOUNDS = 8
 _BESIDE = 890
@@ -56,19 +56,34 @@ def page_of(facts: Facts) -> str:
     return render("run.html", f"{_title(facts)}: report", data, **_parts(facts, data))
 
 
-def render(template: str, title: str, data: Mapping[str, Any], **more: Any) -> str:
-    scripts = [_asset(name) for name in _SCRIPTS]
-    hashes = " ".join(f"'sha256-{b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+def render(
+    template: str,
+    title: str,
+    data: Mapping[str, Any],
+    scripts: Sequence[str] | None = None,
+    package: str = _PACKAGE,
+    looks: str = "",
+    connects: bool = False,
+    **more: Any,
+) -> str:
+    """A page with its data, its looks and its scripts in it.
+
+    Other packages bring templates, scripts and looks of their own. A page that `connects` may ask the server
+    that it came from; others fetch nothing.
+    """
+    texts = [_asset("theme.js"), *([_asset("listing.js")] if scripts is None else scripts)]
+    hashes = " ".join(f"'sha256-{b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in texts)
+    own = "; connect-src 'self'; form-action 'none'; base-uri 'none'" if connects else ""
     return (
-        _environment()
+        _environment(package)
         .get_template(template)
         .render(
             title=title,
             data=data,
             num=Figures(data),
-            policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}",
-            style=Markup(page_style() + _asset("report.css")),
-            scripts=[Markup(script) for script in scripts],
+            policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}{own}",
+            style=Markup(page_style() + _asset("report.css") + looks),
+            scripts=[Markup(text) for text in texts],
             version=__version__,
             **more,
         )
@@ -83,13 +98,14 @@ def both(chart: Callable[[float], Chart], wide: float = WIDE) -> Markup:
 
 @cache
 def _asset(name: str) -> str:
-    return resources.files("cuasmrl.explain.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return resources.files(_PACKAGE).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
+    folders = [PackageLoader(name, "assets") for name in dict.fromkeys((package, _PACKAGE))]
     made = Environment(
-        loader=PackageLoader("cuasmrl.explain.report", "assets"),
+        loader=ChoiceLoader(folders),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-
-import numpy as np
+from typing import TypeVar
 
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices.bench import Ready, Times
+from cuasmrl.gpu.devices.bench import Ready, Sitting, Soak
 from cuasmrl.gpu.devices.device import CandidateError, Rival, time_or_never
-from cuasmrl.gpu.devices.driver import INSTEAD, Gpu, load
+from cuasmrl.gpu.devices.driver import INSTEAD, OLDEST, Bytes, Gpu
+from cuasmrl.gpu.devices.loading import load
+from cuasmrl.gpu.devices.monitor import Conditions
 from cuasmrl.gpu.devices.packed import pack
-from cuasmrl.gpu.devices.rounds import MeasuredGain, judge, relative_time
+from cuasmrl.gpu.devices.rounds import MeasuredGain, elsewhere, judge, relative_time
 from cuasmrl.gpu.devices.worker import Connect, Worker, WorkerError
 from cuasmrl.gpu.launches.launch import Launch
-from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.gpu.timing import L2
+from cuasmrl.gpu.traced import LaunchedKernel, TracedKernel
 from cuasmrl.schedule import Schedule
 
+Answer = TypeVar("Answer")
+
 UNIT = "microseconds"
-SEARCH_ROUNDS = 15
+SEARCH_SITTINGS, SEARCH_ROUNDS = 3, 5
 _FINALISTS = 6
 """Each takes all the races of a confirmation."""
-SITTINGS = 8
-"""To confirm, cubins are loaded this often, in random order: where their code lies may matter as well."""
-SITTING_ROUNDS = 25
+SITTINGS, SITTING_ROUNDS = 20, 10
+"""To confirm. In each sitting code and data lie elsewhere."""
+OTHER_SITTINGS = 10
+"""Under the state of L2 that the gain is not claimed for."""
+SOAK, SOAK_SECONDS = 3000, 60.0
+"""Launches of a schedule whose outputs are compared before its gain is claimed: what goes wrong once in a
+thousand of them goes wrong in one of these with a chance of 95 %. Fewer where that takes longer than this."""
+_DOUBTED = 100
+"""Launches of the original after a timed launch of a candidate differed."""
 PATIENCE = 30.0
 """Seconds beyond what is expected before a launch counts as hung."""
 _SLOWER = 10
 """A candidate may be this much slower than the original and will still be waited for."""
 _UPLOAD = 50e6
 """Bytes a second at which buffers reach the GPU at worst, by way of the other process."""
+_ATTEMPTS = 3
+_PAUSE = 10.0
+"""Seconds before a GPU that failed is tried again, and as long again before each further time."""
 
 
 def available(connect: Connect = load) -> str | None:
@@ -45,13 +59,27 @@ def available(connect: Connect = load) -> str | None:
 
 
 def find(ordinal: int, connect: Connect = load) -> Gpu:
-    """The GPU of that number."""
+    """The GPU of that number, if its driver is new enough."""
     driver = connect()
     count = driver.devices()
     if not 0 <= ordinal < count:
         known = "the only GPU is cuda:0" if count == 1 else f"the GPUs are cuda:0 to cuda:{count - 1}"
         raise CuasmrlError(f"there is no cuda:{ordinal} on this machine; {known}")
-    return driver.gpu(ordinal)
+    gpu = driver.gpu(ordinal)
+    if gpu.driver_version < OLDEST:
+        raise CuasmrlError(
+            f"the driver of cuda:{ordinal} ({gpu.name}) is for CUDA {_cuda(gpu.driver_version)}, and the "
+            f"oldest that will do is for {_cuda(OLDEST)}; install a newer one, or {INSTEAD}"
+        )
+    return gpu
+
+
+def _cuda(version: int) -> str:
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+class _OriginalError(CuasmrlError):
+    """The original fails as the candidate did."""
 
 
 class CudaTimer:
@@ -63,26 +91,28 @@ class CudaTimer:
 
     def __init__(
         self,
-        kernel: TracedKernel,
+        kernel: LaunchedKernel,
         ordinal: int,
         launch: Launch,
         connect: Connect = load,
         patience: float = PATIENCE,
+        pause: float = _PAUSE,
     ) -> None:
         """`launch` is the one that was traced, with its buffers as they are before it; they are copied."""
         self.kernel = kernel
         self.gpu = find(ordinal, connect)
         _check_arch(kernel, self.gpu)
         _check_launch(kernel, launch)
-        self.patience = patience
+        self.patience, self.pause = patience, pause
         self._original = kernel.original
         self._checker = Checker(kernel.cubin)
         self._admitted = {self._original.key}
         self._failures: dict[bytes, str] = {}
-        self._races = 0
+        self._picked: dict[tuple[bytes, bytes], float] = {}
+        self._sittings = 0
         packed = pack(kernel.listing.kernel, launch)
         self._opening = patience + 2 * sum(region.data.nbytes for region in packed.regions) / _UPLOAD
-        self._worker = Worker(connect, ordinal, packed, kernel.cubin.data)
+        self._worker = Worker(connect, ordinal, packed, kernel.cubin.data, kernel.l2)
         self._close = weakref.finalize(self, self._worker.close)
         self.ready = self._open()
         """What was learnt of the original when the GPU first ran it; its time is the unit of all others."""
@@ -98,9 +128,9 @@ class CudaTimer:
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         if schedule.key == self._original.key:
             return self.ready.time
-        cubin = self._admit(schedule)
-        times = self._race(schedule, (self.kernel.cubin.data, cubin), SEARCH_ROUNDS)
-        return self.ready.time * relative_time(times)
+        cubins = (self.kernel.cubin.data, self._admit(schedule))
+        sittings = self._race(schedule, cubins, SEARCH_SITTINGS, SEARCH_ROUNDS)
+        return self.ready.time * relative_time([sitting.times for sitting in sittings])
 
     def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
         """One after the other: they share the GPU."""
@@ -111,16 +141,33 @@ class CudaTimer:
         return _FINALISTS
 
     def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
-        """The one that wins races against the old one by most."""
-        return max(candidates, key=lambda schedule: self.confirm(old, schedule).median)
+        """The one that wins races against the old one by most. Asked again without one that failed, it does
+        not race the others again."""
+        for schedule in candidates:
+            if (old.key, schedule.key) not in self._picked:
+                self._picked[old.key, schedule.key] = self._measure(old, schedule)[0].median
+        return max(candidates, key=lambda schedule: self._picked[old.key, schedule.key])
 
     def confirm(self, old: Schedule, new: Schedule) -> MeasuredGain:
-        """Races of many rounds between the old one, the new one and a second copy of the old one."""
-        cubins = self._admit(old), self._admit(new), self._admit(old)
-        times = np.concatenate([self._race(new, cubins, SITTING_ROUNDS) for _ in range(SITTINGS)])
-        judged = judge(*(times[:, arm].tolist() for arm in range(3)))
-        gain = replace(judged, gpu=self.gpu.name, arch=self.gpu.arch)
-        return replace(gain, refusal="both schedules are the same") if old.key == new.key else gain
+        """Races between the old one, the new one and a second copy of the old one; many launches compared."""
+        if old.key == new.key:
+            gain, compared = self._measure(old, new)
+            return self._signed(gain, compared, "both schedules are the same")
+        soaked = self._soak(new)
+        if isinstance(soaked, str):
+            gain, compared = self._measure(old, new)
+            return self._signed(gain, compared, soaked)
+        gain, compared = self._measure(old, new)
+        other = L2.AGAIN if self.kernel.l2 is L2.COLD else L2.COLD
+        cubins = self._admit(old), self._admit(new)
+        named = self._race(new, cubins, OTHER_SITTINGS, SITTING_ROUNDS, other)
+        gain = replace(gain, other=elsewhere([sitting.times for sitting in named], other))
+        return self._signed(gain, soaked + compared, gain.refusal)
+
+    def outputs(self) -> dict[int, Bytes]:
+        """What a launch of the original leaves, by the number of the argument."""
+        self._reopen()
+        return self._worker.outputs(self._patience(1))
 
     def close(self) -> None:
         """End the process on the GPU; the next question would start another one."""
@@ -129,31 +176,126 @@ class CudaTimer:
     def _admit(self, schedule: Schedule) -> bytes:
         """The cubin of a schedule, certified, and seen to compute what the original computes."""
         if schedule.key in self._failures:
-            raise CandidateError(self._failures[schedule.key])
+            raise CandidateError(self._failures[schedule.key], schedule.key)
         cubin = schedule.apply(self.kernel.cubin)
         if schedule.key not in self._admitted:
             try:
                 self._checker.check(cubin)
             except Refusal as refusal:
                 raise self._fail(schedule, f"is not certified: {refusal}") from refusal
-            self._reopen()
-            try:
-                difference = self._worker.check(cubin.data, self._patience(1))
-            except WorkerError as error:
-                raise self._fail(schedule, f"does not run: {error}") from error
+            difference = self._asked(schedule, lambda: self._worker.check(cubin.data, self._patience(1)))
             if difference is not None:
-                raise self._fail(schedule, f"does not compute what the original does: {difference}")
+                self._blame(schedule, difference)
             self._admitted.add(schedule.key)
         return cubin.data
 
-    def _race(self, candidate: Schedule, cubins: tuple[bytes, ...], rounds: int) -> Times:
-        self._reopen()
-        self._races += 1
-        launches = rounds * len(cubins) * self.ready.batch
+    def _measure(self, old: Schedule, new: Schedule) -> tuple[MeasuredGain, int]:
+        """The gain, and after how many of the new one's launches outputs were compared."""
+        cubins = self._admit(old), self._admit(new), self._admit(old)
+        sittings = self._race(new, cubins, SITTINGS, SITTING_ROUNDS)
+        readings = [reading for sitting in sittings for reading in sitting.readings]
+        gain = judge([sitting.times for sitting in sittings], Conditions.of(readings))
+        return gain, sum(sitting.compared == 1 for sitting in sittings)
+
+    def _signed(self, gain: MeasuredGain, compared: int, refusal: str | None) -> MeasuredGain:
+        """With where and how it was measured."""
+        return replace(
+            gain,
+            refusal=refusal,
+            gpu=self.gpu.name,
+            arch=self.gpu.arch,
+            l2=self.kernel.l2,
+            method="CUPTI" if self.ready.by_activity else "events",
+            compared=compared,
+        )
+
+    def _race(
+        self,
+        candidate: Schedule,
+        cubins: tuple[bytes, ...],
+        sittings: int,
+        rounds: int,
+        l2: L2 | None = None,
+    ) -> list[Sitting]:
+        """The second cubin is the candidate's."""
+        found = []
+        for _ in range(sittings):
+            self._sittings += 1
+            number, launches = self._sittings, 2 * rounds * len(cubins) * self.ready.batch
+            sitting = self._asked(
+                candidate,
+                lambda: self._worker.sit(cubins, rounds, number, self._patience(launches), l2),  # noqa: B023
+            )
+            if sitting.difference is not None and sitting.compared == 1:
+                self._blame(candidate, f"after it was timed, {sitting.difference}")
+            found.append(sitting)
+        return found
+
+    def _soak(self, schedule: Schedule) -> int | str:
+        """How many launches were compared; or why nothing can be claimed, for the original is no better."""
+        cubin = self._admit(schedule)
+        patience = self._patience(2 * SOAK) + SOAK_SECONDS
+
+        def of_original() -> Soak:
+            return self._worker.soak(None, SOAK, SOAK_SECONDS, patience)
+
         try:
-            return self._worker.race(cubins, rounds, self._races, self._patience(launches))
+            soak = self._asked(
+                schedule, lambda: self._worker.soak(cubin, SOAK, SOAK_SECONDS, patience), of_original
+            )
+            if not soak.differing:
+                return soak.compared
+            own = self._asked(schedule, of_original, of_original)
+        except _OriginalError as error:
+            return str(error)
+        if own.differing:
+            return (
+                f"outputs of the original itself differ in {own.differing} of {own.compared:,} launches, of "
+                f"the new schedule in {soak.differing} of {soak.compared:,} ({own.first}); try another GPU"
+            )
+        raise self._fail(
+            schedule,
+            f"computes something else in {soak.differing} of {soak.compared:,} launches: {soak.first}",
+        )
+
+    def _blame(self, schedule: Schedule, difference: str) -> None:
+        """Outputs differ: run the original again, and raise unless it differs from itself as well."""
+        patience = self._patience(2 * _DOUBTED) + SOAK_SECONDS
+        own = self._asked(schedule, lambda: self._worker.soak(None, _DOUBTED, SOAK_SECONDS, patience))
+        if not own.differing:
+            raise self._fail(schedule, f"does not compute what the original does: {difference}")
+
+    def _asked(
+        self,
+        schedule: Schedule,
+        question: Callable[[], Answer],
+        again: Callable[[], object] = lambda: None,
+    ) -> Answer:
+        """Ask the GPU about a schedule. If that fails the original is run again, as it always is on opening,
+        and by `again`: only where that works, and nothing else is to blame, the schedule is."""
+        trouble = ""
+        for attempt in range(_ATTEMPTS):
+            time.sleep(attempt * self.pause)
+            self._reopen()
+            try:
+                return question()
+            except WorkerError as error:
+                trouble = str(error)
+                self._reopen()
+                if not error.is_elsewhere:
+                    self._try_original(again)
+                    raise self._fail(schedule, f"does not run: {error}") from error
+        raise CuasmrlError(
+            f"{self.device} ({self.gpu.name}) fails whatever runs on it: {trouble}; free it, look at "
+            "nvidia-smi, and continue with --resume"
+        )
+
+    def _try_original(self, again: Callable[[], object]) -> None:
+        try:
+            again()
         except WorkerError as error:
-            raise self._fail(candidate, f"does not run: {error}") from error
+            self._reopen()
+            raise _OriginalError(f"the original itself fails on {self.device}: {error}") from error
 
     def _open(self) -> Ready:
         try:
@@ -164,8 +306,19 @@ class CudaTimer:
 
     def _reopen(self) -> None:
         """Start again after a failure; times stay relative to what was learnt first."""
-        if not self._worker.is_open:
-            self._open()
+        if self._worker.is_open:
+            return
+        for attempt in range(_ATTEMPTS):
+            time.sleep(attempt * self.pause)
+            try:
+                self._worker.open(self._opening)
+                return
+            except WorkerError as error:
+                trouble = str(error)
+        raise CuasmrlError(
+            f"{self.device} ({self.gpu.name}) does not run the original any more: {trouble}; look at "
+            "nvidia-smi, and continue with --resume"
+        )
 
     def _patience(self, launches: int) -> float:
         return self.patience + _SLOWER * launches * self.ready.time / 1e6
@@ -173,10 +326,10 @@ class CudaTimer:
     def _fail(self, schedule: Schedule, reason: str) -> CandidateError:
         sentence = f"schedule {schedule.digest[:12]} of {self.kernel.cubin.source} {reason}"
         self._failures[schedule.key] = sentence
-        return CandidateError(sentence)
+        return CandidateError(sentence, schedule.key)
 
 
-def _check_arch(kernel: TracedKernel, gpu: Gpu) -> None:
+def _check_arch(kernel: LaunchedKernel, gpu: Gpu) -> None:
     """Code runs on GPUs of its own major version whose minor version is not earlier."""
     arch = kernel.cubin.arch
     if arch // 10 != gpu.arch // 10 or arch > gpu.arch:
@@ -186,7 +339,9 @@ def _check_arch(kernel: TracedKernel, gpu: Gpu) -> None:
         )
 
 
-def _check_launch(kernel: TracedKernel, launch: Launch) -> None:
+def _check_launch(kernel: LaunchedKernel, launch: Launch) -> None:
+    if not isinstance(kernel, TracedKernel):
+        return
     traced = kernel.trace.header
     if (launch.grid, launch.block) != (traced.grid, traced.block):
         raise CuasmrlError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.uncertainty import Gain
@@ -14,6 +14,11 @@ from cuasmrl.schedule import Schedule
 
 class CandidateError(CuasmrlError):
     """A schedule that the device could not time: it is refused, faults, hangs or computes something else."""
+
+    def __init__(self, sentence: str, key: bytes | None = None) -> None:
+        super().__init__(sentence)
+        self.key = key
+        """Of the schedule, so that whoever asked about several knows which one it was."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,25 @@ class Timer(Protocol):
         """Schedules of a game that are worth picking from: more where one time says little."""
 
     def pick(self, old: Schedule, candidates: Sequence[Schedule]) -> Schedule:
-        """The best of several under other conditions than those of the search, and other than `confirm`'s."""
+        """The best of several under other conditions than those of the search, and other than `confirm`'s.
+
+        Raises CandidateError with the key of the schedule if one of them cannot be timed.
+        """
 
     def confirm(self, old: Schedule, new: Schedule) -> Gain:
         """How much faster the new one is under conditions that no search has seen."""
+
+
+@runtime_checkable
+class Eager(Protocol):
+    """A timer that can begin with a schedule before it is asked for; answers do not depend on it."""
+
+    @property
+    def ahead(self) -> int:
+        """How many schedules are worth announcing; 1 if it has one core only."""
+
+    def announce(self, schedule: Schedule, rival: Rival) -> None:
+        """It will probably be asked for soon, with this rival."""
+
+    def withdraw(self) -> None:
+        """All that was announced and not asked for."""

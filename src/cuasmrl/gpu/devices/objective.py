@@ -20,10 +20,11 @@ SEARCH_SEEDS = tuple(range(1, 25))
 PICKING_SEEDS = tuple(range(301, 305))
 UNSEEN_SEEDS = tuple(range(501, 509))
 REFERENCE_SEEDS = tuple(range(701, 709))
-"""Of the latency jitter: while searching, when picking, when confirming, and for whole kernels that searches
-are measured by. Nobody uses those of another."""
+PLANNING_SEEDS = tuple(range(901, 925))
+"""Of the latency jitter: while searching, when picking, when confirming, for whole kernels that searches
+are measured by, and for what agents imagine. Nobody uses those of another."""
 
-_CONFIRMING, _PICKING, _REFERENCE, _SEARCHING = range(1, 5)
+_CONFIRMING, _PICKING, _REFERENCE, _SEARCHING, _HIDDEN = range(1, 6)
 _GAMES = 1 << 32
 
 
@@ -46,6 +47,11 @@ def searching_members(
 ) -> Sequence[Parameters]:
     """Of one game: others for every seed of the player."""
     return _members(objective, parameters, count, _SEARCHING + _GAMES * (1 + game))
+
+
+def hidden_member(parameters: Parameters, secret: int) -> Parameters:
+    """A chip that nobody knows."""
+    return draw(parameters, 2, _HIDDEN + _GAMES * (1 + secret))[1]
 
 
 def _members(objective: Objective, parameters: Parameters, count: int, seed: int) -> Sequence[Parameters]:

@@ -11,7 +11,7 @@ from cuasmrl.gpu.devices.device import Timer
 from cuasmrl.gpu.devices.objective import Objective
 from cuasmrl.gpu.devices.virtual import VirtualTimer
 from cuasmrl.gpu.launches.launch import Launch
-from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.gpu.traced import LaunchedKernel, TracedKernel, UntracedKernel
 
 _VIRTUAL, _CUDA = "virtual", "cuda"
 
@@ -22,9 +22,22 @@ def chip_of_device(device: str) -> Chip:
     return chip(name) if kind == _VIRTUAL else chip_of_arch(find(int(name)).arch)
 
 
+def is_gpu(device: str) -> bool:
+    """Is it a real one?"""
+    return _parts(device)[0] == _CUDA
+
+
+def ordinal_of(device: str) -> int:
+    """The number of a GPU of this machine from its name."""
+    kind, name = _parts(device)
+    if kind != _CUDA:
+        raise CuasmrlError(f"{device} is no GPU of this machine; write cuda:0")
+    return int(name)
+
+
 def open_timer(
     device: str,
-    kernel: TracedKernel,
+    kernel: LaunchedKernel,
     launch: Callable[[], Launch],
     objective: Objective = Objective.ROBUST,
     game: int = 0,
@@ -36,8 +49,11 @@ def open_timer(
     kind, name = _parts(device)
     if kind == _CUDA:
         return CudaTimer(kernel, int(name), launch())
+    if isinstance(kernel, UntracedKernel):
+        raise CuasmrlError(f"{device} cannot time {kernel.name}: {kernel.refusal}")
     if chip(name) != kernel.chip:
         raise CuasmrlError(f"the kernel was traced for {kernel.chip.key}, so {device} cannot time it")
+    assert isinstance(kernel, TracedKernel)
     return VirtualTimer(kernel, objective, game)
 
 

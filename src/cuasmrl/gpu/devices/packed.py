@@ -32,6 +32,8 @@ class Region:
     """Numbers of the arguments that point into it."""
     may_poison: bool
     """Can it hold anything? Floats rarely decide where a kernel goes; integers may be locks or indices."""
+    element: str = "bytes"
+    """Type of its elements, as NumPy or ml_dtypes call it; `bytes` where arguments disagree."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class PackedLaunch:
     values: bytes = field(repr=False)
     """The parameter area without addresses."""
     pointers: tuple[Pointer, ...]
+    cooperative: bool = False
+    """Do all blocks run at the same time?"""
 
     def parameters(self, bases: Sequence[int]) -> bytes:
         """The parameter area with regions at these addresses."""
@@ -96,6 +100,7 @@ def pack(kernel: Kernel, launch: Launch) -> PackedLaunch:
         regions,
         bytes(area),
         tuple(pointers),
+        launch.cooperative,
     )
 
 
@@ -127,7 +132,9 @@ def _region(span: tuple[int, int], spans: dict[int, tuple[int, int]], launch: La
     # A view's memory has gaps that belong to its neighbours, so the stretch is copied as it lies in memory;
     # `launch` keeps it alive meanwhile.
     data = np.array(memoryview((ctypes.c_ubyte * (high - low)).from_address(low)), np.uint8)
-    return Region(data, inside, all(_is_float(array) for array in arrays))
+    names = {array.dtype.name for array in arrays}
+    element = names.pop() if len(names) == 1 else "bytes"
+    return Region(data, inside, all(_is_float(array) for array in arrays), element)
 
 
 def _is_float(array: npt.NDArray[Any]) -> bool:

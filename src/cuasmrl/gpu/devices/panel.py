@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, sqrt
+from math import isnan, nan, sqrt
 from statistics import fmean
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -19,11 +19,10 @@ from cuasmrl.gpu.timing.code import Int
 from cuasmrl.schedule import Schedule
 
 Ratios: TypeAlias = npt.NDArray[np.float64]
-_EQUAL = 3
-"""Conditions without any difference that are enough to call two schedules equally fast. With one or two,
-climbs drift to where other chips are slower."""
-_MARGIN = 2.0
+_MARGIN = 1.0
 """Standard errors behind the rival that are enough to give a schedule up."""
+_SHARE = 0.25
+"""Of a difference that has been seen once: how much conditions differ about it at least."""
 _REMEMBERED = 64
 
 
@@ -48,69 +47,87 @@ class Panel:
     else, so a search that is continued sees what it would have seen.
     """
 
-    def __init__(self, conditions: Sequence[Condition], original: Schedule, noise: float = 0.0) -> None:
-        """`noise` is how much conditions differ about a small change: a standard deviation of the ratio."""
+    def __init__(
+        self,
+        conditions: Sequence[Condition],
+        original: Schedule,
+        noise: float = 0.0,
+        least_noise: float = 0.0,
+        equal: int = 4,
+    ) -> None:
+        """`noise` is how much conditions differ about a change, `least_noise` how much about one that makes
+        no difference to most of them: standard deviations of the ratio. Two schedules between which `equal`
+        conditions show no difference are equally fast.
+        """
         self.conditions = tuple(conditions)
         self.noise = noise
+        self.least_noise = least_noise
+        self.equal = equal
         self.replays = 0
         self._lock = Lock()
-        self._ratios: OrderedDict[bytes, Ratios] = OrderedDict()
+        self._ratios: OrderedDict[bytes, list[float]] = OrderedDict()
         """Of schedules seen lately, by their key; NaN under conditions that were not needed."""
         self._tables: dict[int, tuple[bytes, Int]] = {}
-        self._starts = np.array([self._cycles(k, original) for k in range(len(self.conditions))])
-        self.start = float(self._starts.mean())
+        self._starts = [self._cycles(k, original) for k in range(len(self.conditions))]
+        self.start = fmean(self._starts)
         """Cycles of the original."""
-        self._ratios[original.key] = np.ones(len(self.conditions))
+        self._ratios[original.key] = [1.0] * len(self.conditions)
 
-    def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
-        """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask."""
+    def time(self, schedule: Schedule, rival: Rival | None = None, withdrawn: Event | None = None) -> float:
+        """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask; who
+        does not want the answer any more says so."""
         if rival is not None:
-            return self._race(schedule, rival)
-        return self.start * float(self.ratios(schedule).mean())
+            return self._race(schedule, rival, withdrawn)
+        return self.start * (sum(self.ratios(schedule)) / len(self.conditions))
 
-    def ratios(self, schedule: Schedule) -> Ratios:
+    def ratios(self, schedule: Schedule) -> list[float]:
         """Under every condition, relative to the original."""
         found = self._remembered(schedule)
-        for k in range(len(self.conditions)):
-            self._ratio(found, k, schedule)
-        return found
+        return [self._ratio(found, k, schedule) for k in range(len(self.conditions))]
 
-    def _race(self, schedule: Schedule, rival: Rival) -> float:
+    def _race(self, schedule: Schedule, rival: Rival, withdrawn: Event | None) -> float:
         new, old = self._remembered(schedule), self._remembered(rival.schedule)
-        differences: list[float] = []
-        for k in range(len(self.conditions)):
-            differences.append(self._ratio(new, k, schedule) - self._ratio(old, k, rival.schedule))
-            if len(differences) == _EQUAL and not any(differences):
+        count, total, squares = len(self.conditions), 0.0, 0.0
+        for k in range(count):
+            if withdrawn is not None and withdrawn.is_set():
+                break
+            difference = self._ratio(new, k, schedule) - self._ratio(old, k, rival.schedule)
+            total += difference
+            squares += difference * difference
+            done = k + 1
+            if not squares and done == self.equal:
                 return rival.time
-            behind = fmean(differences)
-            if k + 1 < len(self.conditions) and behind > _MARGIN * self._error(differences):
+            behind = total / done
+            if behind > 0 and done < count and behind > _MARGIN * self._error(done, behind, squares):
                 return rival.time + self.start * behind
-        return self.start * float(new.mean())
+        return self.start * (sum(new) / count)
 
-    def _error(self, differences: Sequence[float]) -> float:
-        """Of the mean over the conditions so far, as a guess of that over all: by how much these differ, and
-        in any case by no more than conditions do about other small changes."""
-        done, noise = len(differences), self.noise
-        if done > 1:
-            noise = min(noise, float(np.std(differences, ddof=1)))
-        return noise * sqrt(1 / done - 1 / len(self.conditions))
+    def _error(self, done: int, behind: float, squares: float) -> float:
+        """Of the mean over the conditions so far, as a guess of that over all.
 
-    def _remembered(self, schedule: Schedule) -> Ratios:
+        Their variance is what they show, with a guess that weighs as much as one of them: about a small
+        difference conditions differ little.
+        """
+        guess = min(self.noise, self.least_noise + _SHARE * behind)
+        variance = (guess * guess + max(0.0, squares - done * behind * behind)) / done
+        return sqrt(variance * (1 / done - 1 / len(self.conditions)))
+
+    def _remembered(self, schedule: Schedule) -> list[float]:
         """What is known of a schedule; it is filled in by whoever needs more."""
         with self._lock:
             found = self._ratios.get(schedule.key)
             if found is None:
-                found = self._ratios[schedule.key] = np.full(len(self.conditions), np.nan)
+                found = self._ratios[schedule.key] = [nan] * len(self.conditions)
                 if len(self._ratios) > _REMEMBERED:
                     self._ratios.popitem(last=False)
             else:
                 self._ratios.move_to_end(schedule.key)
             return found
 
-    def _ratio(self, found: Ratios, k: int, schedule: Schedule) -> float:
+    def _ratio(self, found: list[float], k: int, schedule: Schedule) -> float:
         if isnan(found[k]):
             found[k] = self._cycles(k, schedule) / self._starts[k]
-        return float(found[k])
+        return found[k]
 
     def _cycles(self, k: int, schedule: Schedule) -> int:
         with self._lock:

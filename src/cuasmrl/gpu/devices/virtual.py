@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
+from threading import Event
 
 from cuasmrl.gpu.devices.device import Rival, time_or_never
 from cuasmrl.gpu.devices.effort import ITERATIONS, MOST, Effort, climb, measure_effort
@@ -62,6 +63,10 @@ class VirtualTimer:
         self.members = members
         self.game = game
         self.workers = workers or len(os.sched_getaffinity(0))
+        self._announced: dict[tuple[bytes, bytes], Future[float]] = {}
+        """By schedule and rival."""
+        self._withdrawn = Event()
+        """Of those that are announced now."""
         self._given = (
             None if seeds is None else Effort(iterations or ITERATIONS[-1], len(seeds), 0.0, None, 0)
         )
@@ -108,9 +113,13 @@ class VirtualTimer:
     def panel(self) -> Panel:
         effort = self.effort
         conditions = self._conditions(effort.iterations)[: effort.conditions]
-        return Panel(conditions, self.kernel.original, effort.noise)
+        return Panel(conditions, self.kernel.original, effort.noise, effort.least_noise, effort.equal)
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
+        if rival is not None:
+            begun = self._announced.pop((schedule.key, rival.schedule.key), None)
+            if begun is not None:
+                return begun.result()
         return self.panel.time(schedule, rival)
 
     def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
@@ -118,8 +127,28 @@ class VirtualTimer:
         if self.workers == 1 or len(schedules) < 2:
             return [time_or_never(self, schedule, rival) for schedule in schedules]
         _ = self.panel
-        with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(lambda schedule: time_or_never(self, schedule, rival), schedules))
+        return list(self._pool.map(lambda schedule: time_or_never(self, schedule, rival), schedules))
+
+    @property
+    def ahead(self) -> int:
+        """One more than threads, so that none has to wait for the player."""
+        return self.workers + 1 if self.workers > 1 else 1
+
+    def announce(self, schedule: Schedule, rival: Rival) -> None:
+        pair = schedule.key, rival.schedule.key
+        if pair not in self._announced:
+            self._announced[pair] = self._pool.submit(self.panel.time, schedule, rival, self._withdrawn)
+
+    def withdraw(self) -> None:
+        for begun in self._announced.values():
+            begun.cancel()
+        self._announced.clear()
+        self._withdrawn.set()
+        self._withdrawn = Event()
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.workers)
 
     @property
     def finalists(self) -> int:

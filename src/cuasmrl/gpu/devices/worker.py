@@ -14,9 +14,10 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, TypeAlias
 
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices.bench import Bench, Ready, Times
-from cuasmrl.gpu.devices.driver import Driver, DriverError
+from cuasmrl.gpu.devices.bench import Bench, Ready, Sitting, Soak
+from cuasmrl.gpu.devices.driver import ELSEWHERE, Bytes, Driver, DriverError
 from cuasmrl.gpu.devices.packed import PackedLaunch
+from cuasmrl.gpu.timing import L2
 
 Connect: TypeAlias = Callable[[], Driver]
 """How the process gets its driver; a function that can be pickled."""
@@ -28,6 +29,11 @@ _ENDING = 10.0
 class WorkerError(CuasmrlError):
     """What ran on the GPU failed, or was ended because there was no answer; the sentence says why."""
 
+    def __init__(self, sentence: str, is_elsewhere: bool = False) -> None:
+        super().__init__(sentence)
+        self.is_elsewhere = is_elsewhere
+        """Is it something that no kernel can cause, such as memory that others took?"""
+
 
 @dataclass(frozen=True)
 class _Check:
@@ -35,10 +41,24 @@ class _Check:
 
 
 @dataclass(frozen=True)
-class _Race:
+class _Sit:
     cubins: tuple[bytes, ...] = field(repr=False)
     rounds: int
     seed: int
+    l2: L2 | None
+
+
+@dataclass(frozen=True)
+class _Soak:
+    cubin: bytes | None = field(repr=False)
+    """None for the original, see `Bench.doubt`."""
+    launches: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    pass
 
 
 @dataclass(frozen=True)
@@ -47,6 +67,7 @@ class _Open:
     ordinal: int
     packed: PackedLaunch
     original: bytes = field(repr=False)
+    l2: L2
 
 
 @dataclass(frozen=True)
@@ -58,14 +79,17 @@ class _Answer:
 class _Failure:
     reason: str
     is_launch: bool
-    """Did a launch fail, or something that has nothing to do with what is launched?"""
+    """Did the driver fail, or something that has nothing to do with what is launched?"""
+    is_elsewhere: bool = False
 
 
 class Worker:
     """This side of the process."""
 
-    def __init__(self, connect: Connect, ordinal: int, packed: PackedLaunch, original: bytes) -> None:
-        self._opening = _Open(connect, ordinal, packed, original)
+    def __init__(
+        self, connect: Connect, ordinal: int, packed: PackedLaunch, original: bytes, l2: L2 = L2.COLD
+    ) -> None:
+        self._opening = _Open(connect, ordinal, packed, original, l2)
         self._process: SpawnProcess | None = None
         self._connection: Connection[Any, Any] | None = None
 
@@ -89,9 +113,21 @@ class Worker:
         answer: str | None = self._ask(_Check(cubin), patience)
         return answer
 
-    def race(self, cubins: tuple[bytes, ...], rounds: int, seed: int, patience: float) -> Times:
-        """See `Bench.race`."""
-        answer: Times = self._ask(_Race(cubins, rounds, seed), patience)
+    def sit(
+        self, cubins: tuple[bytes, ...], rounds: int, seed: int, patience: float, l2: L2 | None = None
+    ) -> Sitting:
+        """See `Bench.sit`."""
+        answer: Sitting = self._ask(_Sit(cubins, rounds, seed, l2), patience)
+        return answer
+
+    def soak(self, cubin: bytes | None, launches: int, seconds: float, patience: float) -> Soak:
+        """See `Bench.soak`, and without a cubin `Bench.doubt`."""
+        answer: Soak = self._ask(_Soak(cubin, launches, seconds), patience)
+        return answer
+
+    def outputs(self, patience: float) -> dict[int, Bytes]:
+        """See `Bench.outputs`."""
+        answer: dict[int, Bytes] = self._ask(_Outputs(), patience)
         return answer
 
     def close(self) -> None:
@@ -127,7 +163,9 @@ class Worker:
         self.close()
         if not isinstance(answer, _Failure):
             raise WorkerError(f"no answer in {patience:.0f} s")
-        raise (WorkerError if answer.is_launch else CuasmrlError)(answer.reason)
+        if not answer.is_launch:
+            raise CuasmrlError(answer.reason)
+        raise WorkerError(answer.reason, answer.is_elsewhere)
 
     def _death(self) -> str:
         process = self._process
@@ -153,15 +191,25 @@ def serve(connection: Connection[Any, Any]) -> None:
         try:
             match request:
                 case _Open():
-                    bench = Bench(request.connect(), request.ordinal, request.packed, request.original)
+                    bench = Bench(
+                        request.connect(), request.ordinal, request.packed, request.original, request.l2
+                    )
                     answer: Any = bench.ready
                 case _Check() if bench is not None:
                     answer = bench.check(request.cubin)
-                case _Race() if bench is not None:
-                    answer = bench.race(request.cubins, request.rounds, request.seed)
+                case _Sit() if bench is not None:
+                    answer = bench.sit(request.cubins, request.rounds, request.seed, request.l2)
+                case _Soak(cubin, launches, seconds) if bench is not None:
+                    many = launches, seconds
+                    answer = bench.doubt(*many) if cubin is None else bench.soak(cubin, *many)
+                case _Outputs() if bench is not None:
+                    answer = bench.outputs()
                 case _:
                     raise AssertionError(request)
+        except DriverError as error:
+            connection.send(_Failure(str(error), True, error.code in ELSEWHERE))
+            return
         except CuasmrlError as error:
-            connection.send(_Failure(str(error), isinstance(error, DriverError)))
+            connection.send(_Failure(str(error), False))
             return
         connection.send(_Answer(answer))

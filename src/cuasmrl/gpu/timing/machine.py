@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cuasmrl.gpu.timing.memory_system import Share
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Warp
+from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Squad, Warp
 
 L1_WAYS = 4
 TAG_WORDS = 4
@@ -22,10 +22,16 @@ class Layout(NamedTuple):
     warps_end: int
     tags: int
     """Four words per way of the L1 cache: line, sectors, last use, and one to spare."""
+    nexts: int
+    """When a warp of each sub-core may issue at the earliest."""
     ready: int
     """When each warp may issue, those of a sub-core side by side."""
+    gates: int
+    """As `ready`: the field that lets the next instruction of each warp in; -1 if more has to be asked."""
     slots: int
     """Warps of a sub-core."""
+    squads: int
+    """A record for each warp, that of the first for its warpgroup; none in a kernel without products."""
     ends: int
     """When each block was done."""
     size: int
@@ -105,14 +111,20 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
     )
 
 
-def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> Layout:
+def layout_of(
+    machine: Machine, resident: int, per_block: int, blocks: int, has_products: bool = False
+) -> Layout:
     """The state of an SM with so many resident blocks, for so many blocks in all."""
     cores = int(Sm.WIDTH)
     core_width = Core.LINES + 2 * machine.l0_lines
     seats = cores + SUB_CORES * core_width
     warps = seats + resident * Seat.WIDTH
     tags = warps + resident * per_block * Warp.WIDTH
-    ready = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    nexts = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    ready = nexts + SUB_CORES
     slots = -(-resident * per_block // SUB_CORES)
-    ends = ready + SUB_CORES * slots
-    return Layout(cores, core_width, seats, warps, tags, tags, ready, slots, ends, ends + blocks)
+    gates = ready + SUB_CORES * slots
+    squads = gates + SUB_CORES * slots
+    ends = squads + (resident * per_block * Squad.WIDTH if has_products else 0)
+    size = ends + blocks
+    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, squads, ends, size)

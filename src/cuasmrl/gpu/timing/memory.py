@@ -63,7 +63,9 @@ def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
     state[c + Core.ACCEPTED] = at
     place = state[c + Core.QUEUED]
     state[c + Core.QUEUE + place] = at
-    state[c + Core.QUEUED] = place + 1 if place + 1 < machine.queue_entries else 0
+    place = place + 1 if place + 1 < machine.queue_entries else 0
+    state[c + Core.QUEUED] = place
+    state[c + Core.QUEUE_FREE] = state[c + Core.QUEUE + place]
     return at
 
 
@@ -216,32 +218,40 @@ def beyond_l1(
 
 
 @inlined
+def way_of(machine: Machine, layout: Layout, state: Int, line: int) -> int:
+    """Where a line is in L1, or comes to."""
+    # Lines a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
+    folded = line ^ (line >> 7) ^ (line >> 14)
+    first = layout.tags + folded % machine.l1_sets * L1_WAYS * TAG_WORDS
+    way, oldest = -1, first
+    for k in range(first, first + L1_WAYS * TAG_WORDS, TAG_WORDS):
+        if state[k] == line:
+            way = k
+        if state[k + 2] < state[oldest + 2]:
+            oldest = k
+    if way < 0:
+        way = oldest
+        state[way] = line
+        state[way + 1] = 0
+    state[way + 2] = state[Sm.CLOCK]
+    return way
+
+
+@inlined
 def l1_misses(work: Int, machine: Machine, layout: Layout, state: Int, access: int, turn: int) -> int:
     """Sectors of an access that are not in L1; brings them in. The line used longest ago leaves its set.
 
     A block that goes the way of a traced one for the second time has lines of its own.
     """
     state[Sm.CLOCK] += 1
-    missing = 0
+    missing, line, way = 0, -1, layout.tags
     for s in range(work[access + Access.SECTORS]):
         sector = work[access + Access.FIRST_SECTOR + s]
-        line = sector >> 2
+        before, line = line, sector >> 2
         if sector & OWN_SECTOR:
             line += turn << _TURN_SHIFT
-        # Lines a power of two apart go to different sets: RRZE gpu-benches has tiles of 32 rows in L1.
-        folded = line ^ (line >> 7) ^ (line >> 14)
-        first = layout.tags + folded % machine.l1_sets * L1_WAYS * TAG_WORDS
-        way, oldest = -1, first
-        for k in range(first, first + L1_WAYS * TAG_WORDS, TAG_WORDS):
-            if state[k] == line:
-                way = k
-            if state[k + 2] < state[oldest + 2]:
-                oldest = k
-        if way < 0:
-            way = oldest
-            state[way] = line
-            state[way + 1] = 0
-        state[way + 2] = state[Sm.CLOCK]
+        if line != before:
+            way = way_of(machine, layout, state, line)
         bit = 1 << (sector & 3)
         if not state[way + 1] & bit:
             state[way + 1] |= bit

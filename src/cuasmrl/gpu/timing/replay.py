@@ -9,7 +9,7 @@ t + 2 on, where it waits for its read ports and holds up what comes behind.
 
 import numpy as np
 
-from cuasmrl.compiled import compiled, inlined, pointer_to
+from cuasmrl.compiled import compiled, inlined, lowest_bit, pointer_to
 from cuasmrl.gpu.timing.attribution import attribute
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.front_end import fetch
@@ -30,6 +30,7 @@ from cuasmrl.gpu.timing.records import (
     Tally,
     Warp,
 )
+from cuasmrl.gpu.timing.tensor_engine import begin_squads, is_parked
 from cuasmrl.gpu.timing.waits import issue_time, ready_time
 
 _ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
@@ -66,13 +67,24 @@ def next_start(machine: Machine, state: Int, ready: int) -> int:
     return at // PARTS
 
 
+@inlined
+def set_gate(code: Int, layout: Layout, state: Int, c: int, w: int) -> None:
+    """Note where the sub-core says whether it has room for the next instruction of a warp."""
+    gate = code[state[w + Warp.POSITION] + Row.GATE]
+    state[state[w + Warp.READY] + layout.gates - layout.ready] = c + gate if gate >= 0 else -1
+
+
 @compiled
-def start_block(work: Int, machine: Machine, layout: Layout, state: Int, seat: int, now: int) -> None:
+def start_block(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, seat: int, now: int
+) -> None:
     """Put the warps of the next block into their slots; the first may issue from cycle `now` on."""
     per_block = work[Job.WARPS_PER_BLOCK]
     block = state[Sm.STARTED]
     state[Sm.STARTED] += 1
     state[seat + Seat.ALIVE] = per_block
+    if layout.ends > layout.squads:
+        begin_squads(layout, state, state[seat + Seat.WARPS], per_block)
     for k in range(per_block):
         w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
         for field in range(w, w + _WARP_WIDTH):
@@ -91,6 +103,7 @@ def start_block(work: Int, machine: Machine, layout: Layout, state: Int, seat: i
         slot = (w - layout.warps) // _WARP_WIDTH
         state[w + Warp.READY] = layout.ready + slot % SUB_CORES * layout.slots + slot // SUB_CORES
         state[state[w + Warp.READY]] = born
+        set_gate(code, layout, state, layout.cores + slot % SUB_CORES * layout.core_width, w)
 
 
 @inlined
@@ -126,9 +139,8 @@ def open_barrier(code: Int, work: Int, machine: Machine, state: Int, seat: int, 
 @compiled
 def wake(layout: Layout, state: Int, at: int) -> None:
     """Let every sub-core look at its warps again."""
-    for k in range(SUB_CORES):
-        c = layout.cores + k * layout.core_width
-        state[c + Core.NEXT] = min(state[c + Core.NEXT], at)
+    for next_of_core in range(layout.nexts, layout.nexts + SUB_CORES):
+        state[next_of_core] = min(state[next_of_core], at)
 
 
 @inlined
@@ -137,6 +149,8 @@ def comes_before(choice: int, state: Int, w: int, best: int, last: int) -> bool:
 
     Of warps that began together, the one with the higher number is the younger.
     """
+    if choice == Choice.NEXT:
+        return w > last >= best
     if last in (w, best):
         return w == last
     if choice == Choice.LEAST_RECENT:
@@ -151,16 +165,24 @@ def choose(
     code: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, now: int
 ) -> tuple[int, int]:
     """The warp that issues now, or -1; and when the next one of this sub-core may."""
-    best, soonest = -1, FAR
+    best, soonest, able = -1, FAR, 0
     last = state[c + Core.LAST_WARP]
     first = layout.ready + number * layout.slots
+    gates = layout.gates + number * layout.slots
+    # Without jumps that depend on the times, which the processor would have to guess.
     for k in range(layout.slots):
         at = state[first + k]
-        if at > now:
-            soonest = min(soonest, at)
-            continue
+        able |= (at <= now) << k
+        soonest = min(soonest, at if at > now else FAR)
+    while able:
+        k = lowest_bit(able)
+        able &= able - 1
         w = layout.warps + (number + k * SUB_CORES) * _WARP_WIDTH
-        at = issue_time(code, machine, state, c, w, now)
+        gate = state[gates + k]
+        if gate >= 0:
+            at = max(state[c + Core.CONTROL_FREE], state[gate])
+        else:
+            at = issue_time(code, machine, state, c, w, now)
         # Only one of those that could issue now will.
         soonest = min(soonest, max(at, now + 1))
         if at > now:
@@ -176,10 +198,11 @@ def choose(
 
 @inlined
 def go_on(
-    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, c: int, w: int, blocks: int, now: int
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, number: int, c: int, w: int,
+    blocks: int, now: int,
 ) -> None:  # fmt: skip
     """After an issue: to the next instruction, into a barrier, or out."""
-    at_barrier = code[state[w + Warp.POSITION] + Row.KIND] == Kind.BARRIER
+    kind = code[state[w + Warp.POSITION] + Row.KIND]
     seat = state[w + Warp.SEAT]
     advance(code, work, machine, state, w, now)
     place = state[w + Warp.READY]
@@ -191,18 +214,20 @@ def go_on(
             state[Sm.FINISHED] += 1
             if state[Sm.STARTED] < blocks:
                 at = next_start(machine, state, now + machine.block_start)
-                start_block(work, machine, layout, state, seat, at)
+                start_block(code, work, machine, layout, state, seat, at)
                 wake(layout, state, at)
     else:
         p = state[w + Warp.POSITION]
         if code[p + Row.FIRST] or state[w + Warp.JUMP_END]:
             state[w + Warp.FETCH_END] = fetch(machine, state, c, code[p + Row.LINE], now)
-        if at_barrier:
+        set_gate(code, layout, state, c, w)
+        if kind == Kind.BARRIER:
             state[seat + Seat.ARRIVED] += 1
             state[w + Warp.WAITING] = 1
-        else:
+        elif kind != Kind.PRODUCT_WAIT or not is_parked(layout, state, w):
             state[place] = ready_time(code, state, w)
-            state[c + Core.NEXT] = min(state[c + Core.NEXT], max(now + 1, state[place]))
+            at = layout.nexts + number
+            state[at] = min(state[at], max(now + 1, state[place]))
     if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
         open_barrier(code, work, machine, state, seat, now)
         wake(layout, state, now + 1)
@@ -211,10 +236,8 @@ def go_on(
 @inlined
 def soonest_issue(layout: Layout, state: Int) -> int:
     """No sub-core can issue before."""
-    at = FAR
-    for c in range(layout.cores, layout.seats, layout.core_width):
-        at = min(at, state[c + Core.NEXT])
-    return at
+    at = layout.nexts
+    return min(state[at], state[at + 1], state[at + 2], state[at + 3])
 
 
 @compiled
@@ -222,21 +245,21 @@ def run(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int | None, log: Int | None,
     resident: int, blocks: int,
 ) -> None:  # fmt: skip
-    """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
+    """Until all blocks are done, or nobody can issue again: a barrier or products are waited for in vain."""
     for k in range(min(resident, blocks)):
         seat = layout.seats + k * _SEAT_WIDTH
-        start_block(work, machine, layout, state, seat, next_start(machine, state, 0))
+        start_block(code, work, machine, layout, state, seat, next_start(machine, state, 0))
     now = soonest_issue(layout, state)
     while now < FAR and state[Sm.FINISHED] < blocks:
         for number in range(SUB_CORES):
-            c = layout.cores + number * layout.core_width
-            if state[c + Core.NEXT] <= now:
-                w, state[c + Core.NEXT] = choose(code, machine, layout, state, number, c, now)
+            if state[layout.nexts + number] <= now:
+                c = layout.cores + number * layout.core_width
+                w, state[layout.nexts + number] = choose(code, machine, layout, state, number, c, now)
                 if w >= 0:
                     if tally is not None:
                         attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
                     issue(code, work, machine, layout, state, tally, log, c, w, now)
-                    go_on(code, work, machine, layout, state, c, w, blocks, now)
+                    go_on(code, work, machine, layout, state, number, c, w, blocks, now)
         now = soonest_issue(layout, state)
 
 

@@ -86,7 +86,7 @@ def unit_free(code: Int, state: Int, p: int, c: int) -> int:
 @inlined
 def queue_free(state: Int, c: int) -> int:
     """When the memory queue has room for one more."""
-    return state[c + Core.QUEUE + state[c + Core.QUEUED]]
+    return state[c + Core.QUEUE_FREE]
 
 
 @inlined

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.checker import Certificate, Checker, Refusal
@@ -17,26 +17,26 @@ from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.gpu.timing import trace_share
 from cuasmrl.gpu.timing.memory_system import L2
 from cuasmrl.gpu.timing.uncertainty import Gain, measure
-from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.gpu.traced import LaunchedKernel, TracedKernel, UntracedKernel
 from cuasmrl.optimize.gate.hazards import SEEDS, new_hazards
+from cuasmrl.optimize.gate.on_device import FRESH_SEEDS, SEEDS_OF_MAIN, results_on_device
 from cuasmrl.optimize.gate.problems import TRACED_SEED, Problem, Problems
 from cuasmrl.optimize.gate.results import compare_results
 from cuasmrl.optimize.gate.standard import Standard
 from cuasmrl.optimize.gate.verdict import Check, Outcome, Verdict, in_words
 from cuasmrl.schedule import Schedule
 
-OpenTimer: TypeAlias = Callable[[TracedKernel, Callable[[], Launch]], Timer]
-"""Gives the timer of a kernel that was traced; the launch it was traced with can be made again."""
+OpenTimer: TypeAlias = Callable[[Any, Callable[[], Launch]], Timer]
+"""Gives the timer of a kernel, traced or not; the launch it was traced with can be made again."""
 
-_FRESH_SEEDS = range(1001, 1100)
-"""Of inputs: tracing and everything before the gate uses others."""
-_SEEDS_OF_MAIN = 2
+_UNTRACED = 2
+"""Other sizes of a kernel of which nobody can say how much they have to do."""
 _FASTER = Standard(min_faster=0, min_gain=0)
 """At other sizes a gain need not be large."""
 
 
 def judge(
-    kernel: TracedKernel,
+    kernel: TracedKernel | UntracedKernel,
     schedule: Schedule,
     problems: Problems,
     timer: Timer,
@@ -50,9 +50,13 @@ def judge(
     stage("proving the schedule")
     certificate, proof = _prove(kernel.cubin, candidate)
     stage("comparing results")
-    checks = [proof, _results(kernel, candidate, problems)]
-    stage("looking for hazards")
-    checks.append(_hazards(kernel, schedule))
+    if isinstance(kernel, UntracedKernel):
+        checks = [proof, results_on_device(kernel, schedule, problems, open_timer, certificate is not None)]
+        checks.append(Check("hazards", Outcome.LEFT_OUT, f"nothing can replay it: {kernel.refusal}"))
+    else:
+        checks = [proof, _results(kernel, candidate, problems)]
+        stage("looking for hazards")
+        checks.append(_hazards(kernel, schedule))
     gain: Gain | None = None
     if any(check.outcome is Outcome.FAILED for check in checks):
         # What is not known to be right must not reach a device.
@@ -70,22 +74,24 @@ def judge(
     return replace(verdict, standard=standard)
 
 
-def no_improvement(kernel: TracedKernel, timer: Timer) -> Verdict:
+def no_improvement(kernel: LaunchedKernel, timer: Timer) -> Verdict:
     """When nothing faster than the original was found there is nothing to judge."""
     check = Check("gain", Outcome.FAILED, "no schedule was faster than the original")
     return _verdict(kernel, kernel.original, timer, (check,), None, None)
 
 
 def _verdict(
-    kernel: TracedKernel,
+    kernel: LaunchedKernel,
     schedule: Schedule,
     timer: Timer,
     checks: tuple[Check, ...],
     gain: Gain | None,
     certificate: Certificate | None,
 ) -> Verdict:
-    before = measure(kernel.model, kernel.original, UNSEEN_SEEDS).value
-    after = measure(kernel.model, schedule, UNSEEN_SEEDS).value
+    before = after = None
+    if isinstance(kernel, TracedKernel):
+        before = measure(kernel.model, kernel.original, UNSEEN_SEEDS).value
+        after = measure(kernel.model, schedule, UNSEEN_SEEDS).value
     return Verdict(
         kernel.listing.kernel.name,
         timer.device,
@@ -114,8 +120,8 @@ def _results(kernel: TracedKernel, candidate: Cubin, problems: Problems) -> Chec
     old = _emulator(kernel)
     # Read back from its bytes: what is delivered is what is executed.
     new = Emulator(Cubin.parse(candidate.data, "the candidate"), name, kernel.chip)
-    rounds = [problems.main] * _SEEDS_OF_MAIN + list(problems.shapes)
-    found = [compare_results(old, new, p, seed) for p, seed in zip(rounds, _FRESH_SEEDS, strict=False)]
+    rounds = [problems.main] * SEEDS_OF_MAIN + list(problems.shapes)
+    found = [compare_results(old, new, p, seed) for p, seed in zip(rounds, FRESH_SEEDS, strict=False)]
     for one in found:
         if one.difference is not None:
             return Check("results", Outcome.FAILED, f"{one.problem}: {one.difference}")
@@ -142,17 +148,23 @@ def _named(problems: Iterable[str]) -> str:
 
 
 def _other_sizes(
-    kernel: TracedKernel,
+    kernel: TracedKernel | UntracedKernel,
     schedule: Schedule,
     problems: Problems,
     open_timer: OpenTimer,
 ) -> Check:
-    chosen = _other_lengths(_emulator(kernel), problems)
+    is_traced = isinstance(kernel, TracedKernel)
+    chosen = _other_lengths(_emulator(kernel), problems) if is_traced else list(problems.lengths[:_UNTRACED])
     if not chosen:
         return Check("other sizes", Outcome.LEFT_OUT, "this cubin is known to run one size only")
     gains = []
     for problem in chosen:
-        timer = open_timer(_traced_again(kernel, problem), partial(problem.launch, TRACED_SEED))
+        again = (
+            _traced_again(kernel, problem)
+            if isinstance(kernel, TracedKernel)
+            else replace(kernel, sizes=problem.sizes)
+        )
+        timer = open_timer(again, partial(problem.launch, TRACED_SEED))
         gains.append((problem.name, timer.confirm(kernel.original, schedule)))
     return _gain_check("other sizes", gains, _FASTER)
 
@@ -186,7 +198,7 @@ def _traced_again(kernel: TracedKernel, problem: Problem) -> TracedKernel:
     return replace(kernel, sizes=problem.sizes, trace=trace, l2=l2)
 
 
-def _emulator(kernel: TracedKernel) -> Emulator:
+def _emulator(kernel: LaunchedKernel) -> Emulator:
     return Emulator(kernel.cubin, kernel.listing.kernel.name, kernel.chip, kernel.listing)
 
 

@@ -51,9 +51,9 @@ class Verdict:
     schedule: str
     """Key of the schedule that was judged, in hexadecimal digits."""
     checks: tuple[Check, ...]
-    before: float
-    """Modelled cycles of the original: the whole kernel, mean over unseen seeds."""
-    after: float
+    before: float | None
+    """Modelled cycles of the original: the whole kernel, mean over unseen seeds; None without a trace."""
+    after: float | None
     """Of the schedule that was judged."""
     gain: Gain | None
     """As the device confirmed it; None if it was not asked."""
@@ -72,6 +72,16 @@ class Verdict:
         if not self.accepted or self.gain is None:
             return "no gain: the original is kept"
         return f"confirmed gain in {self.unit}: {in_words(self.gain)}"
+
+    @property
+    def modelled(self) -> str:
+        """What the nominal chip says, for people."""
+        if self.before is None or self.after is None:
+            return "nothing can replay this kernel, so there are no modelled cycles"
+        return (
+            f"on the nominal chip: {self.before:,.0f} modelled cycles before, {self.after:,.0f} after "
+            f"({_percent(self.before / self.after - 1)})"
+        )
 
     def lines(self) -> list[str]:
         """One line for each check, for people."""

@@ -6,19 +6,22 @@ launch.json        how it is launched, if a launch file said so
 effort.json        how much the virtual GPU replays to score a schedule, and how well that ranks them
 log.jsonl          every evaluation
 best.json          the best schedule so far, as the searching timer sees it
+dropped.json       finalists that the device could not time when they were to be confirmed, and why
 certificate.json   of the checker, for the best schedule
 result.cubin       the best schedule, if it passed the gate
 verdict.json       of the gate; written last, so where it is the run is over
 explanation.json   the moves that mattered and the rules learned, once somebody has looked for them
 report.html        all of it for people, once somebody has asked for it
 tensorboard/       curves, if the agent logs any
+twin.jsonl         a line for each batch and each fit, if the agent has a twin of the device
+beliefs.json       what it believes of the device: numbers with intervals before and after
 """
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,9 @@ from cuasmrl.optimize.runs.schedules import schedule_from, schedule_to
 from cuasmrl.schedule import Schedule
 
 _CONFIG = "config.json"
+_DROPPED = "dropped.json"
 _EXPLANATION = "explanation.json"
+_BELIEFS = "beliefs.json"
 _PARTIAL = ".partial"
 
 
@@ -71,6 +76,13 @@ class RunDirectory:
             raise CuasmrlError(f"{where} is not JSON: {error}") from error
         return RunDirectory(path, RunConfig.parse(data, str(where)))
 
+    def extend(self, budget: int) -> RunDirectory:
+        """With more evaluations than it was started with; it is not over any more."""
+        config = replace(self.config, budget=budget)
+        write_text(self.path / _CONFIG, json.dumps(config.as_dict(), indent=1) + "\n")
+        (self.path / "verdict.json").unlink(missing_ok=True)
+        return RunDirectory(self.path, config)
+
     def open_log(self) -> Log:
         """For writing, by one process at a time."""
         log = Log(self.path / "log.jsonl")
@@ -101,6 +113,16 @@ class RunDirectory:
         """The best schedule so far."""
         return schedule_from(listing, self._read("best.json"), str(self.path / "best.json"))
 
+    def drop(self, key: bytes, reason: str) -> None:
+        """Note a finalist that fails, so that a run that goes on does not try it again."""
+        dropped = {one.hex(): why for one, why in self.dropped().items()}
+        self._write(_DROPPED, {**dropped, key.hex(): reason})
+
+    def dropped(self) -> dict[bytes, str]:
+        """By key, with the reason."""
+        found = self._read(_DROPPED) if (self.path / _DROPPED).exists() else {}
+        return {bytes.fromhex(key): str(reason) for key, reason in found.items()}
+
     def finish(
         self, verdict: dict[str, Any], certificate: dict[str, Any] | None, result: Cubin | None
     ) -> None:
@@ -121,6 +143,11 @@ class RunDirectory:
     def explanation(self) -> dict[str, Any] | None:
         """None if nobody has looked for one."""
         return self._read(_EXPLANATION) if (self.path / _EXPLANATION).exists() else None
+
+    def beliefs(self) -> list[dict[str, Any]]:
+        """Of the device, by an agent that has any."""
+        found: list[dict[str, Any]] = self._read(_BELIEFS) if (self.path / _BELIEFS).exists() else []
+        return found
 
     def _write(self, name: str, data: dict[str, Any]) -> None:
         write_text(self.path / name, json.dumps(data) + "\n")

@@ -1,0 +1,75 @@
+"""The whole way on a GPU that pretends: kernels that can be replayed, and those that only a GPU can run."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices import cuda, opening
+from cuasmrl.gpu.devices.cuda import CudaTimer, find
+from cuasmrl.gpu.traced import UntracedKernel
+from cuasmrl.optimize import Optimized, Request, optimize
+from cuasmrl.optimize.gate import Outcome
+from cuasmrl.optimize.runs import RunDirectory
+from cuasmrl.schedule import Board, loop_depths
+from tests.gpu.devices.fake_driver import FakeDriver, Scene
+
+
+def played(monkeypatch: pytest.MonkeyPatch, run: Path, arch: int) -> Optimized:
+    """A few evaluations of a small product of matrices, of which the third parameter is the output."""
+    connect = partial(FakeDriver, Scene(arch=arch, luck=0.1, records=True, throttle=()))
+    monkeypatch.setattr(cuda, "SOAK", 50)
+    monkeypatch.setattr(opening, "find", partial(find, connect=connect))
+    monkeypatch.setattr(
+        opening,
+        "CudaTimer",
+        lambda kernel, number, launch: CudaTimer(kernel, number, launch, connect, pause=0.0),
+    )
+    sizes = {"M": 64, "N": 64, "K": 256}
+    request = Request("gemm_leaky_relu", "m64n64k64_w4_s4", sizes, device="cuda:0", budget=25)
+    return optimize(request, run)
+
+
+def outcomes(found: Optimized) -> dict[str, tuple[Outcome, str]]:
+    return {check.name: (check.outcome, check.sentence) for check in found.verdict.checks}
+
+
+def test_a_kernel_that_only_a_gpu_can_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = played(monkeypatch, tmp_path / "run", 90)
+    assert isinstance(found.subject.kernel, UntracedKernel)
+    checks = outcomes(found)
+    assert checks["certificate"][0] is Outcome.PASSED
+    outcome, sentence = checks["results"]
+    assert outcome is Outcome.PASSED
+    assert "fresh inputs on the GPU" in sentence
+    outcome, sentence = checks["hazards"]
+    assert outcome is Outcome.LEFT_OUT
+    assert "which the model does not have" in sentence
+    assert found.verdict.before is None
+    assert "no modelled cycles" in found.verdict.modelled
+    assert found.verdict.accepted == (checks["gain"][0] is checks["other sizes"][0] is Outcome.PASSED)
+    assert found.evaluations == 25
+    with pytest.raises(CuasmrlError, match="cannot be replayed: WARPGROUP"):
+        _ = found.subject.traced
+
+
+def test_play_reaches_the_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where time goes says the model; the GPU does not."""
+    found = played(monkeypatch, tmp_path / "run", 80)
+    checks = outcomes(found)
+    assert {checks[name][0] for name in ("certificate", "results", "hazards")} == {Outcome.PASSED}
+    assert found.verdict.before is not None
+    listing = found.subject.kernel.listing
+    best, board = RunDirectory.open(found.run).best(listing), Board(listing)
+    depths = zip(board.blocks, loop_depths(board.blocks), strict=True)
+    inside = {i for block, depth in depths if depth for i in range(block.start, block.end)}
+    assert any(best.order[place] != place for place in inside)
+
+
+def test_only_a_gpu_is_asked_to_run_it(tmp_path: Path) -> None:
+    sizes = {"M": 64, "N": 64, "K": 256}
+    request = Request("gemm_leaky_relu", "m64n64k64_w4_s4", sizes, device="virtual:h100", budget=5)
+    with pytest.raises(CuasmrlError, match="which the model does not have"):
+        optimize(request, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
