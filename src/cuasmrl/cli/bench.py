@@ -486,9 +486,13 @@ def policy(
         raise CuasmrlError(f"--only is rankings or savings, not {only!r}")
     names = kernel or [workload.name for workload in workloads.all() if workload.published]
     how = bench.Examination(
-        chip=chip, moves=moves, first_seed=first_seed, seeds=seeds, evaluations=evaluations,
-        **({} if weights is None else {"weights": weights}),
-    )  # fmt: skip
+        weights=weights or bench.Examination.weights,
+        chip=chip,
+        moves=moves,
+        first_seed=first_seed,
+        seeds=seeds,
+        evaluations=evaluations,
+    )
     found: dict[str, list[Any]] = {}
     if only != "savings":
         with progress("ranking", as_json) as advance:
