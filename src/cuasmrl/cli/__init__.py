@@ -18,6 +18,7 @@ from cuasmrl.cli import (
     disasm,
     doctor,
     emulate,
+    fleet,
     lint,
     mine,
     optimize,
@@ -38,7 +39,7 @@ from cuasmrl.errors import CuasmrlError
 _ORDER = (
     "demo", "optimize", "replay", "report", "play",
     "emulate", "simulate", "disasm", "check", "lint",
-    "run", "store", "doctor",
+    "run", "store", "doctor", "fleet",
     "train", "bench", "mine", "workloads",
 )  # fmt: skip
 """Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
@@ -97,6 +98,7 @@ for command in (
     check.check,
     lint.lint,
     doctor.doctor,
+    fleet.fleet,
     train.train,
     mine.mine,
     workloads.workloads,

@@ -1,6 +1,7 @@
 """The commands that measure."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -224,11 +225,26 @@ def freedom(
 
 
 @app.command()
-def game(as_json: Json = False) -> None:
+def game(
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before",
+            metavar="DIRECTORY",
+            help="A checkout of another revision: evaluated steps with its code and with this one.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Evaluations per second of a search, and steps of the two environments.
 
     And what they are made of; the replay for the time only beside the one that names cycles.
     """
+    if before is not None:
+        from cuasmrl.bench.steps import steps, steps_table
+
+        _show(lambda advance: steps(before, advance), steps_table, as_json)
+        return
     from cuasmrl.bench.evaluations import evaluations, evaluations_table
     from cuasmrl.bench.game import game as measure
     from cuasmrl.bench.game import game_table
@@ -238,16 +254,16 @@ def game(as_json: Json = False) -> None:
     if not as_json:
         console.print(evaluations_table(searches))
     with progress("measuring steps", as_json) as advance:
-        steps = measure(advance)
+        played = measure(advance)
     if as_json:
         print_json(
             {
                 "evaluations": [figure.as_dict() for figure in searches],
-                "steps": [figure.as_dict() for figure in steps],
+                "steps": [figure.as_dict() for figure in played],
             }
         )
     else:
-        console.print(game_table(steps))
+        console.print(game_table(played))
 
 
 @app.command()
@@ -437,6 +453,62 @@ def results(
 
 
 @app.command()
+def policy(
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel",
+            help="WORKLOAD or WORKLOAD/CONFIG that the weights have not seen; repeat for several. The "
+            "published workloads if none is named.",
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option("--weights", metavar="FILE.safetensors", help="Instead of those that come along."),
+    ] = None,
+    chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
+    moves: Annotated[int, typer.Option("--moves", help="Ranked at each position.", min=50)] = 600,
+    first_seed: Annotated[int, typer.Option("--first-seed", help="Of positions and climbs.", min=0)] = 10,
+    seeds: Annotated[int, typer.Option("--seeds", help="Climbs on each kernel.", min=1)] = 1,
+    evaluations: Annotated[
+        int, typer.Option("--evaluations", help="Of hill climbing in the second table.", min=1)
+    ] = 800,
+    only: Annotated[
+        str | None, typer.Option("--only", help="One table: rankings or savings.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """How well the policy ranks moves on kernels it has never seen, and how many replays that saves."""
+    from cuasmrl import workloads
+    from cuasmrl.bench import policy as bench
+
+    if only not in (None, "rankings", "savings"):
+        raise CuasmrlError(f"--only is rankings or savings, not {only!r}")
+    names = kernel or [workload.name for workload in workloads.all() if workload.published]
+    how = bench.Examination(
+        weights=weights or bench.Examination.weights,
+        chip=chip,
+        moves=moves,
+        first_seed=first_seed,
+        seeds=seeds,
+        evaluations=evaluations,
+    )
+    found: dict[str, list[Any]] = {}
+    if only != "savings":
+        with progress("ranking", as_json) as advance:
+            found["rankings"] = ranked = bench.rankings(names, how, advance)
+        if not as_json:
+            console.print(bench.rankings_table(ranked))
+    if only != "rankings":
+        with progress("climbing", as_json) as advance:
+            found["savings"] = saved = bench.savings(names, how, advance)
+        if not as_json:
+            console.print(bench.savings_table(saved))
+    if as_json:
+        print_json({name: [row.as_dict() for row in rows] for name, rows in found.items()})
+
+
+@app.command()
 def vendor(
     directory: Annotated[
         Path, typer.Argument(help="With wheels in its folder `wheels`.", show_default=False)
@@ -497,6 +569,41 @@ def vendor(
     console.print(vendor_table(rows))
     for line in findings(rows):
         console.print(line, markup=False)
+
+
+@app.command()
+def fleet(
+    kernels: Annotated[int, typer.Option("--kernels", help="Of the program.", min=1)] = 10_000,
+    workers: Annotated[
+        list[int] | None, typer.Option("--workers", help="Several, if given several times.", min=1)
+    ] = None,
+    budget: Annotated[int, typer.Option("--budget", help="Evaluations for each kernel on average.")] = 2000,
+    slice_: Annotated[int, typer.Option("--slice", help="Evaluations between two decisions.")] = 500,
+    journal: Annotated[
+        Path | None,
+        typer.Option("--journal", help="Of a fleet that ran: its tasks say how long theirs take."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """How many workers one head can lead: the queue simulated, with the head's times measured here."""
+    from cuasmrl.bench.fleet import TYPICAL, measured_head, measured_tasks, simulate
+    from cuasmrl.bench.fleet_table import fleet_table
+
+    tasks = TYPICAL if journal is None else measured_tasks(journal)
+    head = measured_head(kernels)
+    counts = workers or [1, 10, 100, 1000, 10_000]
+    found = [simulate(kernels, count, budget, slice_, tasks, head) for count in counts]
+    if as_json:
+        print_json({"tasks": asdict(tasks), "head": asdict(head), "fleets": [one.as_dict() for one in found]})
+        return
+    console.print(fleet_table(found))
+    console.print(
+        f"the head: {1e6 * head.task:,.0f} microseconds a task, {1e6 * head.kernel:,.1f} a kernel and round"
+    )
+    console.print(
+        f"a worker: a survey {tasks.survey:.1f} s, an evaluation {1e3 * tasks.evaluation:.1f} ms, a slice "
+        f"{tasks.opening:.1f} s besides, a judgement {tasks.finish:.0f} s"
+    )
 
 
 @app.command()

@@ -171,7 +171,7 @@ class FreeGame(gym.Env[Observation, np.int64]):
             return FAILURE
         schedule = self._play(action)
         try:
-            time = math.inf if schedule is None else self.game.clock.time(schedule)
+            time = math.inf if schedule is None else self.game.clock.time(schedule, self._schedule)
         except BudgetSpentError:
             self.game.back_to(self._schedule)
             raise
