@@ -160,8 +160,8 @@ def _climber(game: Game) -> Callable[[], None]:
 
 
 def _walker(game: Game) -> Callable[[], None]:
-    """Legal moves at random, all of them kept."""
-    environment = FreeGame(lambda: game)
+    """Legal moves at random; what makes the kernel slower is taken back, as the policy plays."""
+    environment = FreeGame(lambda: game, keep_worse=False)
     rng = random.Random(0)
 
     def walk() -> None:
