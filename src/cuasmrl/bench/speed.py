@@ -13,8 +13,6 @@ import numpy as np
 from cuasmrl import workloads
 from cuasmrl.gpu.chips import chip as chip_named
 from cuasmrl.gpu.emulator import Trace
-from cuasmrl.gpu.timing.machine import layout_of
-from cuasmrl.gpu.timing.records import Job
 from cuasmrl.gpu.timing.uncertainty import measure
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.workloads.tracing import trace_workload
@@ -84,7 +82,7 @@ def speed_of(kernel: TracedKernel) -> SpeedFigures:
         count = model.replay(table, blocks=blocks).instructions
         seconds = _seconds(lambda: model.replay(table, blocks=blocks))  # noqa: B023 - called at once
         growth.append(1e9 * seconds / count)
-    layout = layout_of(model.machine, model.resident, int(model.work[Job.WARPS_PER_BLOCK]), model.blocks)
+    layout = model.layout(model.blocks)
     samples = [measure(model, schedule, range(_SEEDS)).samples for _ in range(2)]
     return SpeedFigures(
         workload=kernel.name,

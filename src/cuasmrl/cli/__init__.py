@@ -3,6 +3,7 @@
 Every command takes --json and -h.
 """
 
+import logging
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -62,6 +63,7 @@ app = typer.Typer(
 def main() -> None:
     """Entry point: whatever is wrong with the input is one sentence and exit status 2."""
     command = get_command(app)
+    _show_log()
     try:
         status = command(prog_name=usage.PROGRAM, standalone_mode=False)
     except CuasmrlError as error:
@@ -69,6 +71,18 @@ def main() -> None:
     except usage.UsageError as error:
         _refuse(usage.sentence(error.format_message(), command, sys.argv[1:]))
     sys.exit(status)
+
+
+def _show_log() -> None:
+    """Compilation takes long and shows no progress, so it is said where problems are."""
+
+    class Console(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            problems.print(record.getMessage(), markup=False)
+
+    log = logging.getLogger("cuasmrl.compiled")
+    log.setLevel(logging.INFO)
+    log.addHandler(Console())
 
 
 def _refuse(sentence: str) -> NoReturn:

@@ -225,11 +225,26 @@ def freedom(
 
 
 @app.command()
-def game(as_json: Json = False) -> None:
+def game(
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before",
+            metavar="DIRECTORY",
+            help="A checkout of another revision: evaluated steps with its code and with this one.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Evaluations per second of a search, and steps of the two environments.
 
     And what they are made of; the replay for the time only beside the one that names cycles.
     """
+    if before is not None:
+        from cuasmrl.bench.steps import steps, steps_table
+
+        _show(lambda advance: steps(before, advance), steps_table, as_json)
+        return
     from cuasmrl.bench.evaluations import evaluations, evaluations_table
     from cuasmrl.bench.game import game as measure
     from cuasmrl.bench.game import game_table
@@ -239,16 +254,16 @@ def game(as_json: Json = False) -> None:
     if not as_json:
         console.print(evaluations_table(searches))
     with progress("measuring steps", as_json) as advance:
-        steps = measure(advance)
+        played = measure(advance)
     if as_json:
         print_json(
             {
                 "evaluations": [figure.as_dict() for figure in searches],
-                "steps": [figure.as_dict() for figure in steps],
+                "steps": [figure.as_dict() for figure in played],
             }
         )
     else:
-        console.print(game_table(steps))
+        console.print(game_table(played))
 
 
 @app.command()
@@ -435,6 +450,62 @@ def results(
     )
     names = workload or [w.name for w in workloads.all() if w.published]
     _show(lambda advance: measure(names, effort, advance, keep), results_table, as_json)
+
+
+@app.command()
+def policy(
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel",
+            help="WORKLOAD or WORKLOAD/CONFIG that the weights have not seen; repeat for several. The "
+            "published workloads if none is named.",
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option("--weights", metavar="FILE.safetensors", help="Instead of those that come along."),
+    ] = None,
+    chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
+    moves: Annotated[int, typer.Option("--moves", help="Ranked at each position.", min=50)] = 600,
+    first_seed: Annotated[int, typer.Option("--first-seed", help="Of positions and climbs.", min=0)] = 10,
+    seeds: Annotated[int, typer.Option("--seeds", help="Climbs on each kernel.", min=1)] = 1,
+    evaluations: Annotated[
+        int, typer.Option("--evaluations", help="Of hill climbing in the second table.", min=1)
+    ] = 800,
+    only: Annotated[
+        str | None, typer.Option("--only", help="One table: rankings or savings.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """How well the policy ranks moves on kernels it has never seen, and how many replays that saves."""
+    from cuasmrl import workloads
+    from cuasmrl.bench import policy as bench
+
+    if only not in (None, "rankings", "savings"):
+        raise CuasmrlError(f"--only is rankings or savings, not {only!r}")
+    names = kernel or [workload.name for workload in workloads.all() if workload.published]
+    how = bench.Examination(
+        weights=weights or bench.Examination.weights,
+        chip=chip,
+        moves=moves,
+        first_seed=first_seed,
+        seeds=seeds,
+        evaluations=evaluations,
+    )
+    found: dict[str, list[Any]] = {}
+    if only != "savings":
+        with progress("ranking", as_json) as advance:
+            found["rankings"] = ranked = bench.rankings(names, how, advance)
+        if not as_json:
+            console.print(bench.rankings_table(ranked))
+    if only != "rankings":
+        with progress("climbing", as_json) as advance:
+            found["savings"] = saved = bench.savings(names, how, advance)
+        if not as_json:
+            console.print(bench.savings_table(saved))
+    if as_json:
+        print_json({name: [row.as_dict() for row in rows] for name, rows in found.items()})
 
 
 @app.command()

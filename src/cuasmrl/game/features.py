@@ -35,7 +35,9 @@ _MEMORY = (
 )
 _BEYOND_L1 = (Reason.L2_SHARE, Reason.DRAM)
 """Shown as long scoreboards, which they were before the model knew them apart: the columns are part of v1."""
-_REASONS = tuple(reason for reason in Reason if reason not in (Reason.ISSUED, Reason.NO_WARP, *_BEYOND_L1))
+_ADDED = (*_BEYOND_L1, Reason.TENSOR_ENGINE)
+"""Reasons without a column. The last has none yet: it waits for a new version of the observation."""
+_REASONS = tuple(reason for reason in Reason if reason not in (Reason.ISSUED, Reason.NO_WARP, *_ADDED))
 _ANNOUNCED = (Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.COPY)
 """Waits that end when a scoreboard falls."""
 _DEEPEST = 4

@@ -7,6 +7,13 @@ from tests.gpu.emulator.reordering import Tally, play
 
 PUBLISHED = [w.name for w in workloads.all() if w.published]
 VARIANTS = 1000
+PRODUCTS = {
+    "bmm": ("m64n64k64_w4_s3", {"B": 1, "M": 64, "N": 64, "K": 192}),
+    "flash_attention": ("m64n64_w4_s3", {"B": 1, "H": 1, "S": 128, "D": 64}),
+    "gemm_fp8": ("m64n64k64_w4_s3", {"M": 64, "N": 64, "K": 192}),
+    "fused_ff": ("m64n64k64_w4_s3", {"M": 64, "N": 64, "K": 128}),
+}
+"""Workloads with products of warpgroups on sm_90, in loops of two or three iterations."""
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -32,4 +39,22 @@ def test_a_thousand_variants_of_each_published_workload(name: str) -> None:
         total.displaced += tally.displaced
         total.moves += tally.moves
     assert total.variants >= VARIANTS
+    print(f"\n{name}: {total.variants} variants, {total.displaced} instructions displaced, {total.moves}")
+
+
+def _play_products(name: str, variants: int, seed: int) -> Tally:
+    workload, (config, sizes) = workloads.get(name), PRODUCTS[name]
+    return play(workload, workload.config(config), 90, sizes, variants, seed)
+
+
+def test_rescheduled_products_of_warpgroups_give_the_same_bits() -> None:
+    """What is touched in flight would be a fault of the emulator, beside other bits."""
+    assert _play_products("bmm", 3, seed=1).displaced
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_thousand_variants_with_products_of_warpgroups(name: str) -> None:
+    total = _play_products(name, VARIANTS, seed=5)
+    assert total.variants == VARIANTS
     print(f"\n{name}: {total.variants} variants, {total.displaced} instructions displaced, {total.moves}")

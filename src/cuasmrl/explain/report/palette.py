@@ -23,6 +23,7 @@ REASON_COLOURS = {
     Reason.DRAM: ("#110a2b", "#3f09fa"),
     Reason.BARRIER: ("#1f45b5", "#4a80fa"),
     Reason.TENSOR_RESULT: ("#c65bbb", "#ee6fd0"),
+    Reason.TENSOR_ENGINE: ("#787efc", "#361800"),
     Reason.CONSTANT: ("#483f0a", "#769f41"),
     Reason.TENSOR_BUSY: ("#801073", "#8f1aae"),
     Reason.UNIT_BUSY: ("#56b4f5", "#78e8f5"),

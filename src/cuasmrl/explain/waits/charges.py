@@ -13,7 +13,7 @@ from cuasmrl.schedule import Block
 
 Rows = TypeVar("Rows", npt.NDArray[np.int64], npt.NDArray[np.float64])
 
-BY_PREDECESSOR = (Reason.STALL, Reason.BARRIER, Reason.COPY)
+BY_PREDECESSOR = (Reason.STALL, Reason.BARRIER, Reason.COPY, Reason.TENSOR_ENGINE)
 """Reasons to wait that the instruction in front has brought about: its stall count, or what it is."""
 
 

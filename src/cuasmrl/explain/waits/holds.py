@@ -65,6 +65,9 @@ def holds_of(log: Int, schedule: Schedule) -> list[Hold | None]:
             if code[warp.position].opcode == "BAR" and (hold is None or hold.until < cycle):
                 # When a barrier opened is not in the log; nothing else explains the rest.
                 hold = Hold(Reason.BARRIER, warp.position, cycle)
+            if code[warp.position].groups_left is not None and (hold is None or hold.until < cycle):
+                # Neither is when the products of other warps were issued.
+                hold = Hold(Reason.TENSOR_ENGINE, warp.position, cycle)
         found.append(hold)
         _issue(warp, code[position], position, cycle, complete, freed, cause)
     return found

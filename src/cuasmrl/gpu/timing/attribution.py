@@ -8,7 +8,7 @@ from cuasmrl.gpu.timing.waits import boards_done, queue_free, tensor_free, tenso
 
 @inlined
 def copies_done(state: Int, w: int, cause: int) -> int:
-    """When the copies that a warp waits for have arrived, if that is what holds them up."""
+    """When copies that a warp waits for have arrived, or products are done, if that is what holds it up."""
     return state[w + Warp.COPIES_END] if state[w + Warp.COPIES_END_CAUSE] == cause else 0
 
 
@@ -37,6 +37,8 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
         return state[w + Warp.RELEASE]
     if reason == Reason.TENSOR_RESULT:
         return tensor_results(code, state, p, w)
+    if reason == Reason.TENSOR_ENGINE:
+        return copies_done(state, w, Cause.PRODUCT)
     if reason == Reason.CONSTANT:
         line = code[p + Row.CONSTANT]
         return state[c + Core.CONSTANTS + line % CONSTANT_LINES] if line >= 0 else 0

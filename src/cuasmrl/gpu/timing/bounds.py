@@ -14,7 +14,7 @@ from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.critical_path import walk
 from cuasmrl.gpu.timing.demand import MOST_SECTORS, Demand, cached_loads, no_sectors, touch
 from cuasmrl.gpu.timing.model import Model
-from cuasmrl.gpu.timing.records import FAR, PARTS, SIXTEENTH, SLOTS, SUB_CORES, Access, Job
+from cuasmrl.gpu.timing.records import FAR, PARTS, SIXTEENTH, SLOTS, SUB_CORES, WARPS_OF_GROUP, Access, Job
 from cuasmrl.gpu.timing.survey import Taken, Use, World, code_of, empty_survey
 
 _UNITS = {Use.FMA: "FP32 unit", Use.FMA_PAIR: "FP32 units together", Use.INT: "integer unit",
@@ -149,7 +149,22 @@ def _issue(model: Model, share: _Share) -> list[Bound]:
     starts = (products - share.largest(Use.TENSOR)) // SIXTEENTH
     ahead = model.parameters.cycles("tensor_ahead")
     cycles = max(0, share.first(Use.TENSOR) + starts + 1 - ahead) if products else 0
-    return [*found, Bound("tensor core", products / SIXTEENTH, cycles)]
+    return [*found, Bound("tensor core", products / SIXTEENTH, cycles), _engine(share)]
+
+
+def _engine(share: _Share) -> Bound:
+    """Products of warpgroups come one after the other, and those that are awaited are done before the end.
+
+    Each of a warpgroup's warps has a part of every product at the same time; groups that nobody awaits may
+    still be under way when the kernel ends.
+    """
+    parts = WARPS_OF_GROUP * SIXTEENTH
+    awaited = share.total(Use.ENGINE, Taken.AWAITED) // parts
+    return Bound(
+        "tensor engine",
+        share.total(Use.ENGINE) / parts,
+        share.first(Use.ENGINE) + awaited + 1 if awaited else 0,
+    )
 
 
 def _queues(model: Model, share: _Share) -> list[Bound]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Pipe, file_of
+from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Order, Pipe, file_of
 from cuasmrl.binary.sass import Kind as Form
 from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
@@ -41,6 +41,9 @@ _HOLDS = {Unit.FMA: "fma_hold", Unit.INT: "int_hold", Unit.HALF: "half_hold", Un
 # Only plain single-precision arithmetic may use the second FP32 pipe.
 _LITE = frozenset(("FADD", "FMUL", "FFMA"))
 _MMA_SHAPE = re.compile(r"\d{3,}")
+_PRODUCT_SHAPE = re.compile(r"64x(\d+)x\d+")
+_PRODUCT_ROWS, _PRODUCT_DEPTH = 64, 32
+"""Rows of a product of a warpgroup, and bytes of its depth, whatever the type."""
 _LEAST_FEED = 4
 """Cycles for the operands of the smallest product."""
 _FAR_SCOPES = frozenset(("GPU", "SYS"))
@@ -179,6 +182,8 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
         return _tensor(i, parameters)
     if declaration.pipe is Pipe.MEMORY:
         return _queued(i, parameters)
+    if i.order is Order.PRODUCT:
+        return _product(i, parameters)
     if declaration.pipe is Pipe.ASYNC:
         raise CuasmrlError(f"{i} runs on an engine beside the warp, which the model does not have.")
     if i.is_variable:
@@ -188,6 +193,27 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
         cycles = parameters.cycles(latency)
         return {Row.KIND: Kind.UNIT, Row.RAW: cycles, Row.WAR: min(cycles, 8)}
     return {}
+
+
+def _product(i: Instruction, parameters: Parameters) -> Fields:
+    """Of a warpgroup: time of the engine goes by columns, turns of the port by bytes in shared memory."""
+    if i.groups_left is not None:
+        return {Row.KIND: Kind.PRODUCT_WAIT, Row.DEPBAR_COUNT: i.groups_left}
+    if not i.is_product:
+        return {}
+    columns = next(int(m[1]) for text in i.modifiers if (m := _PRODUCT_SHAPE.fullmatch(text)))
+    cycles, size = columns / parameters["product_columns"], _PRODUCT_DEPTH * columns
+    if i.operands[i.destinations].kind is Form.REGISTER:
+        cycles = max(cycles, parameters["product_least"])
+    else:
+        size += _PRODUCT_DEPTH * _PRODUCT_ROWS
+    return {
+        Row.KIND: Kind.PRODUCT,
+        Row.RAW: parameters.cycles("product_latency"),
+        Row.INTERVAL: round(SIXTEENTH * cycles),
+        Row.TURNS: -(-size // parameters.cycles("shared_bytes")),
+        Row.CLOSES: int(i.closes_group),
+    }
 
 
 def _tensor(i: Instruction, parameters: Parameters) -> Fields:

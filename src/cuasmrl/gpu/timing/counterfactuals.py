@@ -50,7 +50,15 @@ def _double_tensor_rate(rows: Int) -> None:
 
 
 def _free_tensor_results(rows: Int) -> None:
-    rows[rows[:, Row.KIND] == Kind.TENSOR, Row.RAW] = 0
+    rows[(rows[:, Row.KIND] == Kind.TENSOR) | (rows[:, Row.KIND] == Kind.PRODUCT), Row.RAW] = 0
+
+
+def _free_products(rows: Int) -> None:
+    rows[rows[:, Row.KIND] == Kind.PRODUCT_WAIT, Row.KIND] = Kind.FIXED
+
+
+def _free_tiles(rows: Int) -> None:
+    rows[:, Row.TURNS] = 0
 
 
 def _free_units(rows: Int) -> None:
@@ -89,6 +97,8 @@ MECHANISMS = (
     Mechanism("issue without stall counts", edit=_free_stalls, is_fiction=True),
     Mechanism("no waits for scoreboards", edit=_free_scoreboards, is_fiction=True),
     Mechanism("no waits for copies", edit=_free_copies, is_fiction=True),
+    Mechanism("no waits for products of warpgroups", edit=_free_products, is_fiction=True),
+    Mechanism("products of warpgroups read tiles beside the port", edit=_free_tiles),
     Mechanism("no barriers", edit=_free_barriers, is_fiction=True),
     Mechanism("barriers release at once", {"bar_latency": 0, "bar_gap": 0}),
     Mechanism("taken branches at once", {"branch_taken": 0}),

@@ -188,6 +188,10 @@ def occupy(code: Code, taken: Int, i: int, at: int) -> None:
         take(taken, Use.TENSOR, rows[i, Row.INTERVAL], at)
         if code.lone:
             take(taken, Use.TENSOR_FEED, rows[i, Row.SAME_WARP], at)
+    elif kind == Kind.PRODUCT:
+        take(taken, Use.ENGINE, rows[i, Row.INTERVAL], at)
+    elif kind == Kind.PRODUCT_WAIT and rows[i, Row.DEPBAR_COUNT] == 0:
+        taken[Use.ENGINE, Taken.AWAITED] = taken[Use.ENGINE, Taken.TOTAL]
     elif kind == Kind.QUEUED:
         take(taken, Use.MEMORY, 1, at)
     elif unit == Unit.FMA:

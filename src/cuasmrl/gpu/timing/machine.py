@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cuasmrl.gpu.timing.memory_system import Share
 from cuasmrl.gpu.timing.parameters import Parameters
-from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Warp
+from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Squad, Warp
 
 L1_WAYS = 4
 TAG_WORDS = 4
@@ -30,6 +30,8 @@ class Layout(NamedTuple):
     """As `ready`: the field that lets the next instruction of each warp in; -1 if more has to be asked."""
     slots: int
     """Warps of a sub-core."""
+    squads: int
+    """A record for each warp, that of the first for its warpgroup; none in a kernel without products."""
     ends: int
     """When each block was done."""
     size: int
@@ -109,7 +111,9 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
     )
 
 
-def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> Layout:
+def layout_of(
+    machine: Machine, resident: int, per_block: int, blocks: int, has_products: bool = False
+) -> Layout:
     """The state of an SM with so many resident blocks, for so many blocks in all."""
     cores = int(Sm.WIDTH)
     core_width = Core.LINES + 2 * machine.l0_lines
@@ -120,6 +124,7 @@ def layout_of(machine: Machine, resident: int, per_block: int, blocks: int) -> L
     ready = nexts + SUB_CORES
     slots = -(-resident * per_block // SUB_CORES)
     gates = ready + SUB_CORES * slots
-    ends = gates + SUB_CORES * slots
+    squads = gates + SUB_CORES * slots
+    ends = squads + (resident * per_block * Squad.WIDTH if has_products else 0)
     size = ends + blocks
-    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, ends, size)
+    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, squads, ends, size)

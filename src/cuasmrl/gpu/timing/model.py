@@ -12,7 +12,7 @@ from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.chips import chip as chip_named
 from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.timing.code import Code, Int
-from cuasmrl.gpu.timing.machine import Machine, layout_of, machine_of
+from cuasmrl.gpu.timing.machine import Layout, Machine, layout_of, machine_of
 from cuasmrl.gpu.timing.memory_system import L2, Traffic, share_of, traffic_of
 from cuasmrl.gpu.timing.parameters import Parameters, load_parameters
 from cuasmrl.gpu.timing.records import REASON_NAMES, SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
@@ -20,6 +20,11 @@ from cuasmrl.gpu.timing.replay import replay, replay_time
 from cuasmrl.gpu.timing.work import lay_out
 from cuasmrl.markup import card
 from cuasmrl.schedule import Schedule
+
+_STANDS_STILL = (
+    "The replay stands still: a barrier waits for warps that have ended, or products of a warpgroup for what "
+    "some of its warps never issue."
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,7 @@ class Model:
         self.shared_bytes = self.resident * header.shared_bytes
         self.machine = self._machine(self.parameters)
         self.code = self._code(self.parameters)
+        self._has_products = any(i.is_product for i in self.listing.instructions)
 
     def with_parameters(self, parameters: Parameters, keeps_code: bool = False) -> Model:
         """The same kernel on the same chip under other numbers; its code is kept if no number that it
@@ -150,6 +156,11 @@ class Model:
     def _code(self, parameters: Parameters) -> Code:
         return Code(self.listing, parameters)
 
+    def layout(self, blocks: int) -> Layout:
+        """Where the records of a replay of so many blocks begin."""
+        per_block = int(self.work[Job.WARPS_PER_BLOCK])
+        return layout_of(self.machine, self.resident, per_block, blocks, self._has_products)
+
     def table(self, schedule: Schedule) -> Int:
         return self.code.table(schedule)
 
@@ -162,20 +173,20 @@ class Model:
     def replay(self, table: Int, seed: int = 0, blocks: int | None = None, logged: int = 0) -> Result:
         """Replay the records of a schedule once; keep the times of so many issues."""
         blocks = blocks or self.blocks
-        layout = layout_of(self.machine, self.resident, int(self.work[Job.WARPS_PER_BLOCK]), blocks)
+        layout = self.layout(blocks)
         rows = len(table) // Row.WIDTH
         tally = np.zeros(Tally.ROWS + rows * Tally.REASONS, np.int64)
         log = np.full(logged * Note.WIDTH, -1, np.int64)
         ends = replay(table, self.work, self.machine, layout, self.resident, blocks, seed, tally, log)
         if not ends.all():
-            raise CuasmrlError("The replay stands still: a barrier waits for warps that have ended.")
+            raise CuasmrlError(_STANDS_STILL)
         return Result.of(ends, tally, log)
 
     def cycles(self, table: Int, seed: int = 0, blocks: int | None = None) -> int:
         """The cycles of `replay`, sooner: nothing is said about where they went."""
         blocks = blocks or self.blocks
-        layout = layout_of(self.machine, self.resident, int(self.work[Job.WARPS_PER_BLOCK]), blocks)
+        layout = self.layout(blocks)
         ends = replay_time(table, self.work, self.machine, layout, self.resident, blocks, seed)
         if not ends.all():
-            raise CuasmrlError("The replay stands still: a barrier waits for warps that have ended.")
+            raise CuasmrlError(_STANDS_STILL)
         return int(ends.max())

@@ -21,6 +21,7 @@ from cuasmrl.gpu.timing.records import (
     Way,
 )
 from cuasmrl.gpu.timing.registers import read_operands
+from cuasmrl.gpu.timing.tensor_engine import await_products, send_product
 from cuasmrl.gpu.timing.waits import up
 
 _LONGEST_STALL_WITHOUT_YIELD = 11
@@ -205,6 +206,10 @@ def issue(
             freed = now + code[p + Row.WAR]
         elif kind == Kind.GROUP:
             complete = close_group(state, w)
+        elif kind == Kind.PRODUCT:
+            complete = send_product(code, layout, state, p, w, now)
+            if tally is not None:
+                tally[Tally.UNITS + Unit.TENSOR] += code[p + Row.INTERVAL]
     cause = 0 + Cause.SHORT
     if kind == Kind.GROUP:
         cause = state[w + Warp.GROUP_CAUSE + (state[w + Warp.GROUPS] - 1) % IN_FLIGHT]
@@ -215,5 +220,7 @@ def issue(
     if code[p + Row.READ_BOARD] >= 0:
         raise_board(state, w, code[p + Row.READ_BOARD], freed, Cause.SHORT, now)
     hold(code, machine, state, p, w, now)
+    if kind == Kind.PRODUCT_WAIT:
+        await_products(code, layout, state, p, w)
     if log is not None:
         note(state, log, p, w, now, complete, freed, cause)

@@ -29,6 +29,11 @@ ACCEPT_RING = 1024
 PORT_SPAN = 32
 PORT_RING = 128
 """Spans of so many cycles, for turns of the data port: a copy needs some when it comes from afar."""
+WARPS_OF_GROUP = 4
+PRODUCTS_AHEAD = 128
+"""Products that a warp may have issued and another one of its warpgroup not."""
+GROUPS_KNOWN = 64
+"""Groups of products whose end is known."""
 READS, WRITES = 16, 8
 """General registers of an instruction that may be results of tensor products, or are."""
 
@@ -45,6 +50,9 @@ class Kind(IntEnum):
     EXIT = 6
     DEPBAR = 7
     GROUP = 8
+    PRODUCT = 9
+    """Of a warpgroup."""
+    PRODUCT_WAIT = 10
 
 
 class Way(IntEnum):
@@ -67,6 +75,8 @@ class Cause(IntEnum):
     L2_SHARE = 2
     """The SM's share of L2 bandwidth, for longer than the way."""
     DRAM = 3
+    PRODUCT = 4
+    """Products of the warpgroup."""
 
 
 class Cached(IntEnum):
@@ -148,7 +158,7 @@ class Row(IntEnum):
     BANKS = 23
     """Are the passes of its accesses turns of the data port?"""
     INTERVAL = 24
-    """Sixteenths between products of a sub-core."""
+    """Sixteenths between products of a sub-core, or of a warpgroup."""
     SAME_WARP = 25
     """Least cycles from the issue of a product to the next one of the same warp."""
     AHEAD = 26
@@ -168,7 +178,11 @@ class Row(IntEnum):
     WRITES = 54
     GATE = 62
     """Field of the sub-core that alone says when its unit or queue lets it in; -1 if more has to be asked."""
-    WIDTH = 63
+    TURNS = 63
+    """Turns of the data port that a product of a warpgroup takes to read its tiles."""
+    CLOSES = 64
+    """Is it the last of its group?"""
+    WIDTH = 65
 
 
 class Job(IntEnum):
@@ -227,11 +241,13 @@ class Sm(IntEnum):
     """When the chip gives this SM its next block, in parts of a cycle."""
     L2_DUE = 12
     """As `DRAM_DUE`, of L2."""
-    ACCEPTS = 13
+    ENGINE_FREE = 13
+    """When products of warpgroups that have been issued are done, in sixteenths."""
+    ACCEPTS = 14
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
-    PORT = 13 + ACCEPT_RING
+    PORT = 14 + ACCEPT_RING
     """When the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
-    WIDTH = 13 + ACCEPT_RING + 2 * PORT_RING
+    WIDTH = 14 + ACCEPT_RING + 2 * PORT_RING
 
 
 class Core(IntEnum):
@@ -317,14 +333,35 @@ class Seat(IntEnum):
     WIDTH = 3
 
 
+class Squad(IntEnum):
+    """A warpgroup. Lists have a field for each of its warps."""
+
+    MEMBERS = 0
+    BEGUN = 1
+    """Products that all of its warps have issued."""
+    CLOSED = 2
+    """Groups of which that is true."""
+    ISSUED = 3
+    """Products that each warp has issued."""
+    SENT = 3 + WARPS_OF_GROUP
+    """Groups that each warp has closed."""
+    AWAITED = 3 + 2 * WARPS_OF_GROUP
+    """How many groups must be done for a parked warp; 0 for one that is not."""
+    ARRIVED = 3 + 3 * WARPS_OF_GROUP
+    """Warps that have issued a product, by its number modulo PRODUCTS_AHEAD."""
+    DONE = 3 + 3 * WARPS_OF_GROUP + PRODUCTS_AHEAD
+    """When groups are done, by their number modulo GROUPS_KNOWN."""
+    WIDTH = 3 + 3 * WARPS_OF_GROUP + PRODUCTS_AHEAD + GROUPS_KNOWN
+
+
 class Tally(IntEnum):
     """What is counted: cycles by reason of all warps, of the units, of each sub-core, of each instruction."""
 
     WARPS = 0
-    UNITS = 18
-    CORES = 34
-    ROWS = 106
-    REASONS = 18
+    UNITS = 19
+    CORES = 35
+    ROWS = 111
+    REASONS = 19
 
 
 class Note(IntEnum):
@@ -361,13 +398,15 @@ class Reason(IntEnum):
     """A load or copy whose data comes from DRAM."""
     BARRIER = 9
     TENSOR_RESULT = 10
-    CONSTANT = 11
-    TENSOR_BUSY = 12
-    UNIT_BUSY = 13
-    MEMORY_QUEUE = 14
-    REGISTER_PORT = 15
-    NOT_SELECTED = 16
-    NO_WARP = 17
+    TENSOR_ENGINE = 11
+    """Products of the warpgroup that have to be done."""
+    CONSTANT = 12
+    TENSOR_BUSY = 13
+    UNIT_BUSY = 14
+    MEMORY_QUEUE = 15
+    REGISTER_PORT = 16
+    NOT_SELECTED = 17
+    NO_WARP = 18
 
 
 REASON_NAMES = {

@@ -30,6 +30,7 @@ from cuasmrl.gpu.timing.records import (
     Tally,
     Warp,
 )
+from cuasmrl.gpu.timing.tensor_engine import begin_squads, is_parked
 from cuasmrl.gpu.timing.waits import issue_time, ready_time
 
 _ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
@@ -82,6 +83,8 @@ def start_block(
     block = state[Sm.STARTED]
     state[Sm.STARTED] += 1
     state[seat + Seat.ALIVE] = per_block
+    if layout.ends > layout.squads:
+        begin_squads(layout, state, state[seat + Seat.WARPS], per_block)
     for k in range(per_block):
         w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
         for field in range(w, w + _WARP_WIDTH):
@@ -199,7 +202,7 @@ def go_on(
     blocks: int, now: int,
 ) -> None:  # fmt: skip
     """After an issue: to the next instruction, into a barrier, or out."""
-    at_barrier = code[state[w + Warp.POSITION] + Row.KIND] == Kind.BARRIER
+    kind = code[state[w + Warp.POSITION] + Row.KIND]
     seat = state[w + Warp.SEAT]
     advance(code, work, machine, state, w, now)
     place = state[w + Warp.READY]
@@ -218,10 +221,10 @@ def go_on(
         if code[p + Row.FIRST] or state[w + Warp.JUMP_END]:
             state[w + Warp.FETCH_END] = fetch(machine, state, c, code[p + Row.LINE], now)
         set_gate(code, layout, state, c, w)
-        if at_barrier:
+        if kind == Kind.BARRIER:
             state[seat + Seat.ARRIVED] += 1
             state[w + Warp.WAITING] = 1
-        else:
+        elif kind != Kind.PRODUCT_WAIT or not is_parked(layout, state, w):
             state[place] = ready_time(code, state, w)
             at = layout.nexts + number
             state[at] = min(state[at], max(now + 1, state[place]))
@@ -242,7 +245,7 @@ def run(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int | None, log: Int | None,
     resident: int, blocks: int,
 ) -> None:  # fmt: skip
-    """Until all blocks are done, or nobody can ever issue again because a barrier waits for ever."""
+    """Until all blocks are done, or nobody can issue again: a barrier or products are waited for in vain."""
     for k in range(min(resident, blocks)):
         seat = layout.seats + k * _SEAT_WIDTH
         start_block(code, work, machine, layout, state, seat, next_start(machine, state, 0))

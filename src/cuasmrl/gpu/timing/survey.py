@@ -40,9 +40,11 @@ class Use(IntEnum):
     """Instructions."""
     EVEN_PORT = 12
     ODD_PORT = 13
-    BEHIND_QUEUE = 14
+    ENGINE = 14
+    """Sixteenths of a cycle that products of the warpgroup take, a part for each of its warps."""
+    BEHIND_QUEUE = 15
     """Five in the order of `Demand`."""
-    WIDTH = 19
+    WIDTH = 20
 
 
 PACED = int(Use.MEMORY)
