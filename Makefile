@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+RECORDED := gemm_leaky_relu --config m32n32k32_w2_s2 --set M=128 --set N=128 --set K=256
 
-.PHONY: demo test slow vendor lint clean
+.PHONY: demo test slow vendor docs lint clean
 .DEFAULT_GOAL := test
 
 demo: $(INSTALLED)
@@ -22,6 +23,13 @@ slow: $(INSTALLED)
 vendor: $(INSTALLED)
 	$(BIN)/python -m cuasmrl.bench.vendor.download vendor
 	$(BIN)/cuasmrl bench vendor vendor --keep vendor/rows.jsonl
+
+# The documentation as a site in build/site, with a game that is played for it; a broken link is an error.
+docs: $(VENV)/.docs
+	mkdir -p build
+	$(BIN)/cuasmrl play $(RECORDED) --record build/recorded-game.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "to read it: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site 8000"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -50,7 +58,11 @@ $(INSTALLED): pyproject.toml
 	    echo "Without Chromium the tests that look at reports in a browser are skipped." >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,rl,gpu,pages,dev]'
+	$(BIN)/python -m pip install --quiet -e '.[triton,cuda,rl,gpu,fleet,pages,dev]'
+	@touch $@
+
+$(VENV)/.docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	@touch $@
 
 clean:

@@ -18,7 +18,8 @@ LAYERS = (
     "game",
     "agents",
     "optimize.runs", "optimize.gate", "optimize",
-    "deploy.store", "deploy.deposit", "deploy.recorded", "deploy.triton", "deploy.shim", "deploy.doctor",
+    "deploy.store", "deploy.deposit", "deploy.recorded", "deploy.fleet",
+    "deploy.triton", "deploy.shim", "deploy.doctor",
     "explain.waits", "explain.comparison", "explain.moves", "explain.report", "explain.play",
     "bench",
     "cli",
@@ -85,5 +86,5 @@ def test_tests_and_docs_have_the_same_rooms(folder: str) -> None:
     rooms = {layer.partition(".")[0] for layer in LAYERS} - {"errors", "files", "markup", "compiled"}
     place = SOURCE.parents[1] / folder
     for room in place.iterdir():
-        if room.is_dir() and room.name not in ("__pycache__", "pictures"):
+        if room.is_dir() and room.name not in ("__pycache__", "pictures", "site"):
             assert room.name in rooms, room

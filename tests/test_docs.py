@@ -23,3 +23,13 @@ def test_links(page: Path) -> None:
         assert there.exists(), f"{page} links to {target}"
         if anchor:
             assert anchor in anchors(there), f"{page} links to {target}#{anchor}"
+
+
+def test_every_page_is_on_the_site() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    listed = set(re.findall(r"([\w/-]+\.md)$", nav, re.MULTILINE))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert listed - pages == {"index.md", "contributing.md", "changelog.md", "api/index.md"}, (
+        "made by hooks.py"
+    )
+    assert pages <= listed, "name them in mkdocs.yml"

@@ -1,5 +1,9 @@
-"""Compilation by Numba, typed for those who call the result from Python."""
+"""Compilation by Numba, typed for those who call the result from Python.
 
+The first time it takes some twenty seconds for all of a search, which is said to the log of this module.
+"""
+
+import logging
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -8,9 +12,30 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit, types
+from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FirstCompilation(Listener):  # type: ignore[misc]
+    """Says that something is compiled, once; what the disk holds is not."""
+
+    was_said = False
+
+    def on_start(self, event: Event) -> None:
+        if self.was_said:
+            return
+        self.was_said = True
+        logging.getLogger(__name__).info(
+            "compiling the model for this machine, which happens once and takes about 20 seconds"
+        )
+
+    def on_end(self, event: Event) -> None:
+        pass
+
+
+register("numba:compile", FirstCompilation())
 
 
 def compiled(function: F) -> F:

@@ -16,7 +16,7 @@ Answer = tuple[int, str, str]
 HEAVY = {"numpy", "numba", "torch", "gymnasium", "triton", "cuasmrl.agents", "cuasmrl.schedule"}
 ORDER = [
     "demo", "optimize", "replay", "report", "play", "emulate", "simulate", "disasm", "check", "lint", "run",
-    "store", "doctor", "bench", "mine", "workloads",
+    "store", "doctor", "fleet", "train", "bench", "mine", "workloads",
 ]  # fmt: skip
 
 

@@ -31,6 +31,8 @@ Float: TypeAlias = npt.NDArray[np.float64]
 
 TOP = 0.02
 """Share of the moves whose precision is reported."""
+ANY = 1 << 40
+"""Issues: no kernel is too heavy to be examined on."""
 _LEAST = 4
 """Moves that help, without which a ranking of a position says nothing."""
 
@@ -102,7 +104,9 @@ def rankings(kernels: Sequence[str], how: Examination, progress: Callable[[int, 
     for done, (name, mode, seed) in enumerate(games, 1):
         kernel = held_out(name, how)
         board = Board(kernel.listing, scoreboards=mode)
-        for position in positions_of(kernel, Plan(stops=how.stops, moves=how.moves), seed, mode):
+        for position in positions_of(
+            kernel, Plan(stops=how.stops, moves=how.moves, heaviest=ANY), seed, mode
+        ):
             helps = is_help(position).astype(np.float64)
             if helps.sum() >= _LEAST:
                 odds = judged(policy, board, position)

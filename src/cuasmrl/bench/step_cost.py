@@ -1,22 +1,24 @@
-"""What an evaluated step costs beside its replays: moves, retiming, key, table, restoring, observation.
+"""What an evaluated step costs, replays and all, and without them: moves, retiming, key, table, observation.
 
-A game is played with a plain timer that keeps what it saw, then again from what was kept: then nothing is
-replayed, and the processor time of the game is all that is left. Run as a file it measures whatever revision
-of the package is on the path, so that two of them can be compared: `cuasmrl bench game --before DIRECTORY`.
-It must keep to what all of them have.
+Run as a file it measures whatever revision of the package is on the path, so that two of them can be
+compared: `cuasmrl bench game --before DIRECTORY`. It must keep to what all of them have.
+
+Without replays a game is played with a plain timer that keeps what it saw, then again from what was kept:
+the processor time of the game is then all that is left.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from inspect import signature
 from statistics import median
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from cuasmrl import workloads
 from cuasmrl.agents.greedy import Greedy
 from cuasmrl.game import BudgetSpentError, Clock, FreeGame, Game
 from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices.virtual import VirtualTimer
 from cuasmrl.gpu.timing import Model, Reason
 from cuasmrl.gpu.timing.excerpt import excerpt
 from cuasmrl.gpu.traced import TracedKernel
@@ -37,11 +40,18 @@ STEPS = (
     (GREEDY, "gemm_leaky_relu", "m128n128k32_w4_s3"),
     (GREEDY, "fused_ff", "m64n64k64_w4_s3"),
     (GREEDY, "bmm", "m128n128k64_w8_s3"),
+    (GREEDY, "flash_attention", "m64n128_w4_s3"),
+    (GREEDY, "softmax", "w8"),
     (FREE, "gemm_leaky_relu", "m64n64k64_w4_s4"),
 )
-_EVALUATIONS = 200
-_ITERATIONS = 4
-_SEED = 1
+SEARCH, EQUAL, BESIDE = "search", "equal", "beside"
+"""As this revision searches; the nominal chip under three seeds with 12 iterations of each loop, whatever
+revision it is; and without replays."""
+_WARM_UP, _EVALUATIONS = 50, 300
+_FEWER = {"flash_attention": 60}
+"""Evaluations of kernels whose replays are long."""
+_ITERATIONS, _SEEDS = 12, (1, 2, 3)
+_TAPED_ITERATIONS, _SEED = 4, 1
 _TIMES = 5
 
 
@@ -51,6 +61,10 @@ class Waits:
 
     executions: Any
     waits: Any
+
+    @property
+    def spent(self) -> Any:
+        return self.executions + self.waits.sum(axis=1)
 
 
 class TapedGame(Game):
@@ -66,7 +80,7 @@ class Tape:
     device, unit, finalists = "tape", "cycles", 1
 
     def __init__(self, kernel: TracedKernel) -> None:
-        trace = excerpt(kernel.trace, _ITERATIONS)
+        trace = excerpt(kernel.trace, _TAPED_ITERATIONS)
         self._model = Model(kernel.original, trace, kernel.chip, l2=kernel.l2)
         self._kept: dict[bytes, tuple[float, Waits]] = {}
 
@@ -96,30 +110,49 @@ class Tape:
         return self._kept[schedule.key]
 
 
-def step_cost(kind: str, name: str, config: str) -> dict[str, Any]:
-    """Microseconds of processor time of an evaluated step without its replays, and which way it went."""
+def step_cost(kind: str, name: str, config: str, how: str) -> dict[str, Any]:
+    """Milliseconds of an evaluated step: processor time on one core, and on the wall with all cores."""
     workload = workloads.get(name)
     kernel = trace_workload(workload, workload.config(config), chip("a100"))
-    tape, player = Tape(kernel), _climber if kind == GREEDY else _walker
-    seconds, ways = zip(*(_played(kernel, tape, player) for _ in range(1 + _TIMES)), strict=True)
-    return {
-        "step": kind,
-        "kernel": f"{name} {config}",
-        "microseconds": 1e6 * median(seconds[1:]) / _EVALUATIONS,
-        "way": ways[0],
-    }
+    count = _FEWER.get(name, _EVALUATIONS)
+    if how == BESIDE:
+        tape = Tape(kernel)
+        played = [_played(kernel, tape, TapedGame, kind, count) for _ in range(1 + _TIMES)][1:]
+        processor, wall = (median(column) for column in zip(*played, strict=True))
+    else:
+        timer = _timer(kernel, how)
+        processor, wall = _played(kernel, timer, Game, kind, count)
+        if hasattr(timer, "workers"):
+            timer.workers = len(os.sched_getaffinity(0))
+            _, wall = _played(kernel, timer, Game, kind, count)
+    return {"step": kind, "kernel": f"{name} {config}", "how": how, "processor": processor, "wall": wall}
+
+
+def _timer(kernel: TracedKernel, how: str) -> Any:
+    known = signature(VirtualTimer.__init__).parameters
+    given: dict[str, Any] = {"workers": 1} if "workers" in known else {}
+    if how == EQUAL or "objective" not in known:
+        given |= {"iterations": _ITERATIONS, "seeds": _SEEDS}
+    return VirtualTimer(kernel, **given)
 
 
 def _played(
-    kernel: TracedKernel, tape: Tape, player: Callable[[Game], Callable[[], None]]
-) -> tuple[float, str]:
-    way = sha256()
-    clock = Clock(tape, kernel.original, _EVALUATIONS, listener=lambda evaluation: way.update(evaluation.key))
-    play = player(TapedGame(kernel.listing, clock))
-    start = process_time()
+    kernel: TracedKernel, timer: Any, game_of: Callable[..., Game], kind: str, count: int
+) -> tuple[float, float]:
+    marks: list[tuple[float, float]] = []
+
+    def listen(evaluation: Any) -> None:
+        if evaluation.number in (_WARM_UP, _WARM_UP + count):
+            marks.append((process_time(), perf_counter()))
+
+    clock = Clock(timer, kernel.original, _WARM_UP + count, listener=listen)
+    # Players did not always get the trace: they asked the device where time goes.
+    traced = (kernel,) if "traced" in signature(Game.__init__).parameters else ()
+    play = (_climber if kind == GREEDY else _walker)(game_of(kernel.listing, clock, *traced))
     with contextlib.suppress(BudgetSpentError):
         play()
-    return process_time() - start, way.hexdigest()[:12]
+    (a, b), (c, d) = marks
+    return 1000 * (c - a) / count, 1000 * (d - b) / count
 
 
 def _climber(game: Game) -> Callable[[], None]:
@@ -127,8 +160,8 @@ def _climber(game: Game) -> Callable[[], None]:
 
 
 def _walker(game: Game) -> Callable[[], None]:
-    """Legal moves at random, all of them kept."""
-    environment = FreeGame(lambda: game)
+    """Legal moves at random; what makes the kernel slower is taken back, as the policy plays."""
+    environment = FreeGame(lambda: game, keep_worse=False)
     rng = random.Random(0)
 
     def walk() -> None:
@@ -143,6 +176,5 @@ def _walker(game: Game) -> Callable[[], None]:
 
 
 if __name__ == "__main__":
-    for step in STEPS:
-        json.dump(step_cost(*step), sys.stdout)
-        print(flush=True)
+    number, how = sys.argv[1:]
+    json.dump(step_cost(*STEPS[int(number)], how), sys.stdout)

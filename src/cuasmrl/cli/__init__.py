@@ -3,6 +3,7 @@
 Every command takes --json and -h.
 """
 
+import logging
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -18,6 +19,7 @@ from cuasmrl.cli import (
     disasm,
     doctor,
     emulate,
+    fleet,
     lint,
     mine,
     optimize,
@@ -38,7 +40,7 @@ from cuasmrl.errors import CuasmrlError
 _ORDER = (
     "demo", "optimize", "replay", "report", "play",
     "emulate", "simulate", "disasm", "check", "lint",
-    "run", "store", "doctor",
+    "run", "store", "doctor", "fleet",
     "train", "bench", "mine", "workloads",
 )  # fmt: skip
 """Of the commands in --help: the main job, one kernel examined, into compilers, for those who carry on."""
@@ -61,6 +63,7 @@ app = typer.Typer(
 def main() -> None:
     """Entry point: whatever is wrong with the input is one sentence and exit status 2."""
     command = get_command(app)
+    _show_log()
     try:
         status = command(prog_name=usage.PROGRAM, standalone_mode=False)
     except CuasmrlError as error:
@@ -68,6 +71,18 @@ def main() -> None:
     except usage.UsageError as error:
         _refuse(usage.sentence(error.format_message(), command, sys.argv[1:]))
     sys.exit(status)
+
+
+def _show_log() -> None:
+    """Compilation takes long and shows no progress, so it is said where problems are."""
+
+    class Console(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            problems.print(record.getMessage(), markup=False)
+
+    log = logging.getLogger("cuasmrl.compiled")
+    log.setLevel(logging.INFO)
+    log.addHandler(Console())
 
 
 def _refuse(sentence: str) -> NoReturn:
@@ -97,6 +112,7 @@ for command in (
     check.check,
     lint.lint,
     doctor.doctor,
+    fleet.fleet,
     train.train,
     mine.mine,
     workloads.workloads,

@@ -25,6 +25,7 @@ from cuasmrl.cli.console import (
     scoreboards_named,
 )
 from cuasmrl.cli.display import Display, display, introduction, left_out
+from cuasmrl.cli.fleet import On, Workers
 from cuasmrl.cli.recorded import optimize_recorded
 from cuasmrl.cli.report import report_of
 from cuasmrl.cli.sizes import sizes_given
@@ -124,6 +125,8 @@ def optimize(
         bool,
         typer.Option("--recorded", help="Play on every kernel recorded in the store, and store results."),
     ] = False,
+    workers: Workers = None,
+    on: On = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Serve a page on which the run can be watched in a browser.")
     ] = False,
@@ -143,8 +146,10 @@ def optimize(
     if recorded:
         if resume is not None or output is not None or watch:
             raise CuasmrlError("--recorded plays on what is in the store; leave out --resume, -o and --watch")
-        optimize_recorded(given, run, as_json)
+        optimize_recorded(given, run, workers, on, as_json)
         return
+    if workers is not None or on is not None:
+        raise CuasmrlError("--workers and --on belong to --recorded and to `cuasmrl fleet`")
     with watching(watch) as watched:
         found = _run(given, run, resume, output, as_json, watched)
         entry = _deposit(found) if store else None

@@ -200,5 +200,8 @@ def announce(server: Server, port: int, as_json: bool) -> None:
 
 
 def _ranker() -> Ranker | None:
-    """The policy, where one is installed."""
-    return None
+    """The policy, where weights are installed."""
+    from cuasmrl.agents.policy import weights
+    from cuasmrl.agents.policy.ranker import Policy
+
+    return Policy.load() if weights.DEFAULT.exists() else None

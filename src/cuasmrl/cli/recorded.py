@@ -9,6 +9,7 @@ import typer
 
 from cuasmrl.cli.console import console, print_json, problems
 from cuasmrl.cli.display import display
+from cuasmrl.cli.fleet import PLACE, carried_out, show_fleet
 from cuasmrl.cli.report import report_of
 from cuasmrl.errors import CuasmrlError
 
@@ -20,7 +21,13 @@ _OWN = ("source", "config", "sizes", "launch", "kernel")
 """Recorded kernels bring these with them."""
 
 
-def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -> None:
+def optimize_recorded(
+    given: dict[str, Any],
+    runs: Path | None,
+    workers: int | None = None,
+    on: str | None = None,
+    as_json: bool = False,
+) -> None:
     from cuasmrl.deploy import recorded
     from cuasmrl.deploy.store import Store
     from cuasmrl.optimize import RUNS, Watch
@@ -28,6 +35,9 @@ def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -
     stray = next((name for name in _OWN if name in given), None)
     if stray is not None:
         raise CuasmrlError(f"--recorded plays on what is in the store, so a {stray} cannot be given as well")
+    if workers is not None or on is not None:
+        _on_workers(given, runs or PLACE, workers, on, as_json)
+        return
     store = Store()
     outcomes: list[Outcome] = []
     try:
@@ -45,6 +55,16 @@ def optimize_recorded(given: dict[str, Any], runs: Path | None, as_json: bool) -
         print_json([outcome.as_dict() for outcome in outcomes])
     else:
         console.print(_sum(outcomes, store.root), markup=False)
+
+
+def _on_workers(given: dict[str, Any], place: Path, workers: int | None, on: str | None, quiet: bool) -> None:
+    """A fleet in which every kernel gets the same, in one slice."""
+    from cuasmrl.optimize.request import DEFAULT_BUDGET, default_agent
+
+    asked = {"agent": default_agent(), "seed": 0, **given}
+    budget = int(asked.pop("budget", DEFAULT_BUDGET))
+    found = carried_out(asked, budget, budget, place, None, workers, on, quiet)
+    show_fleet(found, place, quiet)
 
 
 def _print(outcome: Outcome, page: Path | None) -> None:

@@ -55,7 +55,7 @@ def train(
     if output.suffix != ".safetensors":
         raise CuasmrlError(f"weights go to a file that ends with .safetensors, not to {output}")
     try:
-        from cuasmrl.agents.policy.curriculum import HELD_OUT, Curriculum
+        from cuasmrl.agents.policy.curriculum import Curriculum
         from cuasmrl.agents.policy.curriculum import train as run
         from cuasmrl.agents.policy.training import Course
     except ModuleNotFoundError as error:
@@ -64,7 +64,7 @@ def train(
         ) from error
     default = Curriculum()
     curriculum = Curriculum(
-        HELD_OUT if hold_out is None else tuple(hold_out),
+        default.hold_out if hold_out is None else tuple(hold_out),
         tuple(chip or default.chips),
         configs or default.configs,
         rounds or default.rounds,

@@ -24,7 +24,10 @@ def watching(wanted: bool) -> Iterator[Watched | None]:
     from cuasmrl.explain.play.app import application
     from cuasmrl.explain.play.watching import Watched
 
-    def start() -> None:
+    def start(can_be_watched: bool) -> None:
+        if not can_be_watched:
+            problems.print("this kernel cannot be replayed, so there is nothing to watch", markup=False)
+            return
         server.start()
         if not server.is_wanted_port:
             problems.print(f"port {PORT} is in use, so the page is at {server.port}", markup=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def play_on(
 ) -> list[Outcome]:
     """Each kernel of one recorded cubin; its launches stay until the last of them has been played on."""
     try:
-        groups = _groups(recorded)
+        groups = launches_by_kernel(recorded)
         outcomes = [_play(recorded, store, name, files, given, runs, watch) for name, files in groups.items()]
     except CuasmrlError as error:
         return [Outcome(recorded.key, "", len(recorded.launches), None, None, str(error))]
@@ -83,15 +83,7 @@ def _play(
     runs: Path,
     watch: Watch | None,
 ) -> Outcome:
-    main, *others = (str(path) for path in files)
-    asked = {"device": _device(recorded), **given}
-    request = Request(
-        str(recorded.cubin),
-        launch=main,
-        other_launches=tuple(others[:_MOST_OTHERS]),
-        kernel=name or None,
-        **asked,
-    )
+    request = request_of(recorded, name, [str(path) for path in files], given)
     run = vacant(runs / f"{name or 'kernel'}-{recorded.key[:12]}-{request.agent}-seed{request.seed}")
     try:
         found = optimize(request, run, watch=watch)
@@ -100,7 +92,20 @@ def _play(
     return Outcome(recorded.key, name, len(files), found, shelve(found, store, recorded.origin))
 
 
-def _groups(recorded: Recorded) -> dict[str, list[Path]]:
+def request_of(recorded: Recorded, name: str, files: Sequence[str], given: Mapping[str, Any]) -> Request:
+    """For a kernel of a recorded cubin, played on with the first of these launch files."""
+    main, *others = files
+    asked = {"device": _device(recorded), **given}
+    return Request(
+        str(recorded.cubin),
+        launch=main,
+        other_launches=tuple(others[:_MOST_OTHERS]),
+        kernel=name or None,
+        **asked,
+    )
+
+
+def launches_by_kernel(recorded: Recorded) -> dict[str, list[Path]]:
     """Launch files by kernel, those with most blocks first; of launches that differ in data only, one."""
     kept: dict[tuple[Any, ...], tuple[int, str, Path]] = {}
     for path in recorded.launches:

@@ -165,13 +165,18 @@ class FreeGame(gym.Env[Observation, np.int64]):
         played = [self.game.play(move) for move in moves]
         return self.game.schedule if any(played) else None
 
+    @property
+    def _rival(self) -> Schedule | None:
+        """Whom a move has to beat to be kept, where the time of one that does not is of no interest."""
+        return None if self.keep_worse or self.leeway else self._schedule
+
     def _move(self, action: int) -> float:
         """Carry out a move, keep it or not, and say what it is worth."""
         if not self._mask[action]:
             return FAILURE
         schedule = self._play(action)
         try:
-            time = math.inf if schedule is None else self.game.clock.time(schedule)
+            time = math.inf if schedule is None else self.game.clock.time(schedule, self._rival)
         except BudgetSpentError:
             self.game.back_to(self._schedule)
             raise

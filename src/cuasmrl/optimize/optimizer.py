@@ -130,11 +130,11 @@ def optimize(
         check_vacant(run)
     _check_output(output)
     subject = prepare(request, watch.choosing)
-    timer = _timer(subject, request)
-    config = _config(request, agent, subject)
-    _check_movable(subject, timer, config)
+    timer = timer_of(subject, request)
+    config = config_of(request, agent, subject)
+    check_movable(subject, timer, config)
     place = run or vacant(RUNS / _name(subject, request))
-    return _carry_out(
+    return carry_out(
         RunDirectory.create(place, config), agent, subject, timer, request.standard, output, watch
     )
 
@@ -152,10 +152,10 @@ def submit(
     request = replace(request, agent=BY_HAND, budget=len(visited))
     if run is not None:
         check_vacant(run)
-    agent, timer = ByHand(tuple(visited)), _timer(subject, request)
+    agent, timer = ByHand(tuple(visited)), timer_of(subject, request)
     place = run or vacant(RUNS / _name(subject, request))
-    directory = RunDirectory.create(place, _config(request, agent, subject))
-    return _carry_out(directory, agent, subject, timer, request.standard, None, watch or Watch())
+    directory = RunDirectory.create(place, config_of(request, agent, subject))
+    return carry_out(directory, agent, subject, timer, request.standard, None, watch or Watch())
 
 
 def resume(
@@ -170,14 +170,14 @@ def resume(
     _check_output(output)
     agent = AGENTS.named(request.agent)
     subject = prepare(request, watch.choosing)
-    difference = directory.config.difference(_config(request, agent, subject))
+    difference = directory.config.difference(config_of(request, agent, subject))
     if difference is not None:
         raise CuasmrlError(f"{run} was started with {difference}; start another run with --run instead")
-    timer = _timer(subject, request)
-    return _carry_out(directory, agent, subject, timer, request.standard, output, watch)
+    timer = timer_of(subject, request)
+    return carry_out(directory, agent, subject, timer, request.standard, output, watch)
 
 
-def _carry_out(
+def carry_out(
     run: RunDirectory,
     agent: Agent,
     subject: Subject,
@@ -193,7 +193,7 @@ def _carry_out(
         watch.stage("measuring how much has to be replayed")
         run.keep_effort(timer.effort)
         watch.stage(f"schedules are scored by {timer.effort.sentence}")
-    clock = _play(run, with_places(agent, run.path), subject, timer, watch)
+    clock = play(run, with_places(agent, run.path), subject, timer, watch)
     best, verdict = _judged(run, clock, subject, timer, standard, watch)
     cubin = None
     result = best.apply(kernel.cubin) if verdict.accepted else None
@@ -233,7 +233,7 @@ def _judged(
     return clock.best, all_dropped(no_improvement(kernel, timer), reasons)
 
 
-def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch: Watch) -> Clock:
+def play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch: Watch) -> Clock:
     """Every evaluation goes to the log before play goes on, and every improvement to its file."""
     original = subject.kernel.original
     log = run.open_log()
@@ -261,12 +261,12 @@ def _play(run: RunDirectory, agent: Agent, subject: Subject, timer: Timer, watch
     return clock
 
 
-def _timer(subject: Subject, request: Request) -> Timer:
+def timer_of(subject: Subject, request: Request) -> Timer:
     launch = partial(subject.problems.main.launch, TRACED_SEED)
     return open_timer(subject.device, subject.kernel, launch, request.objective, request.seed)
 
 
-def _config(request: Request, agent: Agent, subject: Subject) -> RunConfig:
+def config_of(request: Request, agent: Agent, subject: Subject) -> RunConfig:
     return RunConfig(
         source=subject.source,
         kernel=subject.kernel.listing.kernel.name,
@@ -298,7 +298,7 @@ def _game(subject: Subject, clock: Clock, config: RunConfig) -> Game:
     return Game(kernel.listing, clock, traced, scoreboards=Scoreboards(config.scoreboards))
 
 
-def _check_movable(subject: Subject, timer: Timer, config: RunConfig) -> None:
+def check_movable(subject: Subject, timer: Timer, config: RunConfig) -> None:
     """A game without moves is refused here, before anything is written."""
     _game(subject, Clock(timer, subject.kernel.original, budget=1), config)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cuasmrl.gpu.devices.effort import FEWEST, ITERATIONS, MOST, Pair, measure_effort, rank_correlation
@@ -34,6 +35,23 @@ class Chip:
         own = random.Random(schedule.key).gauss(0, self.spread)
         liked = random.Random(schedule.key + bytes([self.seed])).gauss(0, self.noise)
         return 1e6 * (1 + own + liked)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Differences from the original by the number of the candidate."""
+
+    differences: Any
+
+    @property
+    def model(self) -> "Told":
+        return self
+
+    def table(self, schedule: Named) -> Named:
+        return schedule
+
+    def cycles(self, schedule: Named) -> float:
+        return 1e6 if schedule.key == b"original" else 1e6 + 1e3 * self.differences[int(schedule.key)]
 
 
 def effort_of(spread: float, noise: float, in_part: float = 0.0) -> Any:
@@ -67,6 +85,32 @@ def test_noise_takes_more_conditions() -> None:
 def test_more_iterations_are_taken_where_few_mislead() -> None:
     assert effort_of(0.005, 0.001).iterations == ITERATIONS[0]
     assert effort_of(0.005, 0.001, in_part=0.05).iterations == ITERATIONS[1]
+
+
+def test_chips_differ_little_about_small_changes_where_few_of_them_tell_schedules_apart() -> None:
+    steady, unsteady = effort_of(0.005, 0.002), effort_of(0.005, 0.03)
+    assert steady.least_noise < 0.1 * steady.noise
+    assert unsteady.least_noise == pytest.approx(unsteady.noise)
+
+
+def test_fewer_conditions_show_equality_where_moves_change_nothing_anywhere() -> None:
+    """Of 24 candidates 20 take as long as the original on every chip, or all differ on most of them."""
+    rare = np.zeros((24, 12))
+    rare[:4] = np.random.default_rng(0).normal(size=(4, 12))
+    hidden = np.random.default_rng(0).normal(size=(24, 12))
+    hidden[:, ::6] = 0
+
+    def equal_of(differences: npt.NDArray[np.float64]) -> int:
+        original = Named(b"original")
+        pairs = [Pair(Named(b"%d" % n), original) for n in range(24)]  # type: ignore[arg-type]
+
+        def conditions(iterations: int) -> list[Told]:
+            return [Told(differences[:, k]) for k in range(12)]
+
+        reference = conditions(0)[:8]
+        return measure_effort(pairs, original, reference, conditions).equal  # type: ignore[arg-type]
+
+    assert equal_of(rare) < equal_of(hidden)
 
 
 def test_nothing_to_compare_is_said() -> None:

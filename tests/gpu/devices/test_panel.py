@@ -65,6 +65,13 @@ def test_who_is_no_different_on_four_chips_has_the_rivals_time() -> None:
     assert asked(chips, NEW) == 4
 
 
+def test_fewer_chips_are_enough_where_hardly_any_move_makes_a_difference() -> None:
+    chips = [Chip({b"old": 1000, b"rival": 900, b"new": 900}) for _ in range(6)]
+    panel = Panel(chips, OLD, equal=2)  # type: ignore[arg-type]
+    assert panel.time(NEW, Rival(RIVAL, 905.0)) == 905.0
+    assert asked(chips, NEW) == 2
+
+
 def test_who_is_clearly_behind_is_given_up() -> None:
     panel, chips = panel_of([990, 800, 800, 800], noise=0.01)
     time = panel.time(NEW, Rival(RIVAL, 900.0))

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from cuasmrl.agents.policy.layout import ends_of, neighbours_of
+from cuasmrl.agents.policy.observation import pairs
 from cuasmrl.agents.policy.observation.facts import Float, Int
 from cuasmrl.agents.policy.observation.position import Stand
 from cuasmrl.agents.policy.weights import Tensors
 from cuasmrl.compiled import compiled
+
+IMPOSSIBLE = -30.0
+"""Log odds of a move that is not legal or leads nowhere."""
+_UP, _UNTIMED = pairs.COLUMNS.index("up"), pairs.COLUMNS.index("cannot be timed")
 
 
 class Judge:
@@ -39,13 +44,14 @@ class Judge:
         """Log odds that moves help; `places` are what `look` made of the block."""
         start = stand.block.start
         ends = ends_of(stand.timeline.order, instructions - start, targets - start)
-        pairs = (stand.pairs(instructions, targets) - self._of["pair_mean"]) * self._of["pair_scale"]
-        found = self._layer("change", pairs)
+        seen = stand.pairs(instructions, targets)
+        is_possible = (seen[:, _UP] != 0) & (seen[:, _UNTIMED] == 0)
+        found = self._layer("change", (seen - self._of["pair_mean"]) * self._of["pair_scale"])
         for k in range(3):
             found += places[k][ends[:, k]]
         found = _at_least_0(found)
         found += _at_least_0(self._layer("judge", found))
-        odds: Float = self._layer("odds", found)[:, 0]
+        odds: Float = np.where(is_possible, self._layer("odds", found)[:, 0], np.float32(IMPOSSIBLE))
         return odds
 
     def _layer(self, name: str, inputs: Float) -> Float:

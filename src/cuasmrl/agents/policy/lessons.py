@@ -21,10 +21,12 @@ from cuasmrl.agents.policy.draws import Draws
 from cuasmrl.agents.policy.observation.facts import Float, Int
 from cuasmrl.agents.policy.ranker import Policy
 from cuasmrl.agents.proposals import Mix, Walk
+from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, Game
 from cuasmrl.gpu.devices import Rival
 from cuasmrl.gpu.profile import Profile, replayed
 from cuasmrl.gpu.timing import Model
+from cuasmrl.gpu.timing.records import SUB_CORES, Job
 from cuasmrl.gpu.timing.uncertainty import Gain, draw
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Drag, Schedule, Scoreboards
@@ -34,8 +36,6 @@ Double: TypeAlias = npt.NDArray[np.float64]
 _UNLIMITED = 1 << 40
 _MORE = 4
 """Moves that are drawn for each that is labelled: some are not legal, or lead to the same."""
-_HEAVY = 60_000
-"""Issues in a replay from which on fewer moves are labelled."""
 
 
 HELPS = 0.05
@@ -53,9 +53,12 @@ class Plan:
     moves: int = 96
     """Labelled at each stop."""
     seeds: int = 4
-    """Of the latency jitter, whose mean is the label where several blocks share an SM; else one is enough."""
+    """Of the latency jitter, whose mean is the label where blocks share an SM or warps a sub-core; else one
+    is enough."""
     iterations: int = 4
     """Of each loop that are replayed."""
+    heaviest: int = 26_500
+    """Issues in such a replay; kernels with more are left out, as they would take most of the time."""
     patience: int = 300
     """Evaluations of the climb without a gain after which it steps aside."""
     aside: int = 4
@@ -128,10 +131,15 @@ def positions_of(
     # Every third lesson is on the chip as its file describes it.
     model = part.with_parameters(draw(part.parameters, 2, seed)[1]) if seed % 3 else part
     rng = random.Random(seed)
-    count = plan.seeds if part.resident > 1 else 1
+    warps = part.resident * int(part.work[Job.WARPS_PER_BLOCK])
+    count = plan.seeds if part.resident > 1 or warps > SUB_CORES else 1
     oracle = Oracle(model, [rng.randrange(1 << 20) for _ in range(count)])
     issues = model.simulate(kernel.original, oracle.seeds[0], model.resident).instructions
-    moves = max(plan.moves // 4, min(plan.moves, plan.moves * _HEAVY // issues))
+    if issues > plan.heaviest:
+        raise CuasmrlError(
+            f"{kernel.name} ({kernel.config}) issues {issues:,} instructions in a replay, which is more than "
+            f"lessons are given on; raise `heaviest`, which is {plan.heaviest:,}"
+        )
     game = Game(kernel.listing, Clock(oracle, kernel.original, _UNLIMITED), kernel, scoreboards=scoreboards)
     walk = Walk(game, rng, Mix())
     for block in game.scope.blocks:
@@ -152,7 +160,7 @@ def positions_of(
                 walk.keep(time)
             else:
                 walk.take_back()
-        yield label(game, walk.schedule, oracle, draws, stop, moves, policy)
+        yield label(game, walk.schedule, oracle, draws, stop, plan.moves, policy)
 
 
 def label(

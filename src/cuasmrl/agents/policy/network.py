@@ -25,6 +25,8 @@ class Shape:
     """How often it is told of its neighbours in the order and of its dependences."""
     head: int = 64
     """Channels of a move."""
+    dropout: float = 0.0
+    """Share of channels that are left out while the network is fitted."""
 
 
 class Batch(NamedTuple):
@@ -59,6 +61,9 @@ class Network(nn.Module):  # type: ignore[misc]
         self.change = nn.Linear(shape.pairs, head)
         self.judge = nn.Linear(head, head)
         self.odds = nn.Linear(head, 1)
+        self.gain = nn.Linear(head, 1)
+        """Only asked while the network is fitted: how much a move brings says more than whether it helps."""
+        self.dropout = nn.Dropout(shape.dropout)
 
     def look(self, batch: Batch) -> torch.Tensor:
         """What is made of each instruction."""
@@ -70,13 +75,13 @@ class Network(nn.Module):  # type: ignore[misc]
             seen = seen + torch.relu(layer(torch.cat([seen, around, before, behind], dim=1)))
         return seen
 
-    def forward(self, batch: Batch) -> torch.Tensor:
-        places = self.look(batch)[batch.moves].flatten(1)
+    def forward(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log odds that moves help, and what they bring."""
+        places = self.dropout(self.look(batch)[batch.moves].flatten(1))
         pairs = (batch.pairs - self.pair_mean) * self.pair_scale
         found = torch.relu(self.place(places) + self.change(pairs))
-        found = torch.relu(self.judge(found)) + found
-        odds: torch.Tensor = self.odds(found).squeeze(1)
-        return odds
+        found = self.dropout(torch.relu(self.judge(found)) + found)
+        return self.odds(found).squeeze(1), self.gain(found).squeeze(1)
 
 
 def _mean(seen: torch.Tensor, of: torch.Tensor, to: torch.Tensor) -> torch.Tensor:

@@ -15,9 +15,6 @@ from cuasmrl.agents.policy.observation.position import Memory, Stand, stand_of
 from cuasmrl.gpu.profile import Profile
 from cuasmrl.schedule import Board
 
-IMPOSSIBLE = -30.0
-"""Log odds of a move that is not legal or leads nowhere."""
-
 
 class Policy:
     """Judges moves on any board; a `Ranker`."""
@@ -54,7 +51,7 @@ class View:
 
     def odds(self, instructions: Int, targets: Int) -> Float:
         """Of each pair, in any block."""
-        found = np.full(len(instructions), IMPOSSIBLE, np.float32)
+        found = np.empty(len(instructions), np.float32)
         numbers = np.array(self._board.block_of, np.int64)[instructions]
         for number in np.unique(numbers):
             here = np.flatnonzero(numbers == number)

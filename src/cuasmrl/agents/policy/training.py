@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy_with_logits, smooth_l1_loss
 
 from cuasmrl.agents.policy.network import Network, Shape
 from cuasmrl.agents.policy.observation import pairs, rows
 from cuasmrl.agents.policy.observation.facts import Float
 from cuasmrl.agents.policy.scenes import Scene, batch_of
 
+_EPOCHS = 1 << 20
 _RARE = -3.0
 """Log odds that a move helps, before anything is known."""
 
@@ -30,15 +31,21 @@ class Course:
     """How often it is told of its neighbours."""
     head: int = 64
     """Channels of a move."""
-    epochs: int = 12
+    dropout: float = 0.2
+    """Share of channels that are left out in a step."""
+    gains: float = 0.5
+    """Weight of the error of the gains; the rest of the loss is the cross entropy of the odds."""
+    unit: float = 0.1
+    """A gain in percent that counts as much; larger ones grow like the logarithm."""
+    epochs: int = 6
     """Passes over all scenes."""
     batch: int = 24
     """Scenes in one gradient step."""
     learning_rate: float = 2e-3
     """Of AdamW; rises for a short while, then falls to zero."""
-    weight_decay: float = 0.05
+    weight_decay: float = 0.1
     """Pulls weights to zero."""
-    warm_up: float = 0.05
+    warm_up: float = 0.1
     """Share of all steps in which the learning rate rises."""
     seed: int = 0
     """Of the first weights and of the order of the scenes."""
@@ -50,7 +57,7 @@ class Progress:
 
     epoch: int
     loss: float
-    """Mean cross entropy of the epoch."""
+    """Mean of the epoch."""
     learning_rate: float
     """At its end."""
 
@@ -63,7 +70,10 @@ def fit(
 ) -> Network:
     """A network that tells which moves help; goes on from the checkpoint if there is one."""
     torch.manual_seed(course.seed)
-    network = Network(Shape(len(rows.COLUMNS), len(pairs.COLUMNS), course.width, course.rounds, course.head))
+    shape = Shape(
+        len(rows.COLUMNS), len(pairs.COLUMNS), course.width, course.rounds, course.head, course.dropout
+    )
+    network = Network(shape)
     torch.nn.init.constant_(network.odds.bias, _RARE)
     _scale(network, scenes)
     learning = [p for p in network.parameters() if p.requires_grad]
@@ -80,9 +90,11 @@ def fit(
         pace.load_state_dict(state["pace"])
         first = state["epoch"]
     for epoch in range(first, course.epochs):
+        # What is left out in a step depends on the epoch only, wherever training began.
+        torch.manual_seed(_EPOCHS * course.seed + epoch + 1)
         total = count = 0.0
         for chosen in _batches(scenes, course.batch, random.Random(f"{course.seed} {epoch}")):
-            loss = loss_of(network, chosen)
+            loss = loss_of(network, chosen, course)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(learning, 1.0)
@@ -95,10 +107,13 @@ def fit(
     return network
 
 
-def loss_of(network: Network, scenes: Sequence[Scene]) -> torch.Tensor:
-    """Cross entropy between odds and whether moves helped."""
+def loss_of(network: Network, scenes: Sequence[Scene], course: Course) -> torch.Tensor:
+    """Cross entropy between odds and whether moves helped, and the error of the gains."""
+    odds, gains = network(batch_of(scenes))
     helps = torch.from_numpy(np.concatenate([scene.helps for scene in scenes]))
-    return binary_cross_entropy_with_logits(network(batch_of(scenes)), helps)
+    wanted = torch.from_numpy(np.concatenate([scene.gains for scene in scenes]))
+    off: torch.Tensor = smooth_l1_loss(gains, torch.asinh(wanted / course.unit))
+    return binary_cross_entropy_with_logits(odds, helps) + course.gains * off
 
 
 def _batches(scenes: Sequence[Scene], size: int, rng: random.Random) -> Iterator[list[Scene]]:

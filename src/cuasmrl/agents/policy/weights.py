@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from cuasmrl.agents.policy.observation import pairs, rows
 from cuasmrl.errors import CuasmrlError
@@ -33,8 +35,6 @@ def interface() -> dict[str, Any]:
 
 def save(path: Path, tensors: Tensors, about: Mapping[str, Any]) -> None:
     """Write the weights, and `about` with what they are made for into a JSON file of the same name."""
-    from safetensors.numpy import save_file
-
     path.parent.mkdir(parents=True, exist_ok=True)
     save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, path)
     text = json.dumps({**interface(), **about}, indent=1)
@@ -43,13 +43,6 @@ def save(path: Path, tensors: Tensors, about: Mapping[str, Any]) -> None:
 
 def load(path: Path) -> tuple[Tensors, dict[str, Any]]:
     """The weights, and what is said about them; refuses those made for other observations or moves."""
-    try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-    except ModuleNotFoundError as error:
-        raise CuasmrlError(
-            "the policy's weights need safetensors; install it with pip install 'cuasmrl[rl]'"
-        ) from error
     try:
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         tensors = load_file(path)

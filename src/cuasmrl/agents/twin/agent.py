@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cuasmrl.agents.greedy import Greedy
+from cuasmrl.agents.policy.ranker import Policy
 from cuasmrl.agents.proposals import Mix
 from cuasmrl.agents.twin.beliefs import Beliefs, Seen, informative
 from cuasmrl.agents.twin.guess import ITERATIONS, Guess
@@ -86,6 +87,8 @@ class Twin:
     """Whether it plans at all; if not, single moves are compared in the twin."""
     mix: Mix = field(default_factory=Mix)
     """The moves of climbs."""
+    policy: Path | None = None
+    """Weights of a policy that chooses among the moves of climbs; none: the mix alone."""
     notes: Path | None = field(default=None, compare=False)
     """Where it writes down how it went and what it believes; changes nothing in play."""
 
@@ -111,7 +114,8 @@ class Play:
         self.rng = rng
         nominal = Guess(kernel.part(ITERATIONS))
         seeds = 1 if nominal.model.resident == 1 else settings.seeds
-        self.planner = Planner(game, rng, settings.mix, seeds)
+        ranker = None if settings.policy is None else Policy.load(settings.policy)
+        self.planner = Planner(game, rng, settings.mix, seeds, ranker)
         names = sensitive(nominal, self._sample(nominal)) if settings.fit_every else ()
         self.beliefs = Beliefs(nominal, names, settings.guesses, rng)
         self.planner.learn_noise(self.beliefs.draw(settings.committee))

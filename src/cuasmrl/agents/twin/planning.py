@@ -9,7 +9,10 @@ from statistics import median
 
 import numpy as np
 
+from cuasmrl.agents.policy.advice import Advised
+from cuasmrl.agents.policy.advice import Trust as Advice
 from cuasmrl.agents.proposals import Mix, Proposals, Walk
+from cuasmrl.agents.ranking import Ranker
 from cuasmrl.agents.twin.guess import Guess
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, Game
@@ -75,12 +78,15 @@ class TwinGame(Game):
 class Planner:
     """Plays in the twin, on one board."""
 
-    def __init__(self, game: Game, rng: random.Random, mix: Mix, seeds: int) -> None:
-        """Each guess is replayed under so many seeds."""
+    def __init__(
+        self, game: Game, rng: random.Random, mix: Mix, seeds: int, ranker: Ranker | None = None
+    ) -> None:
+        """Each guess is replayed under so many seeds; with a ranker most moves are of its choice."""
         self.game = TwinGame(game)
         self.rng = rng
         self.mix = mix
         self.seeds = seeds
+        self.ranker = ranker
         self.noise = 0.0
         """How much conditions differ about a single move."""
 
@@ -101,6 +107,7 @@ class Planner:
         panel = self._panel(guesses)
         self.game.clock = Clock(TwinTimer(panel), self.game.original, replays)
         walk = Walk(self.game, self.rng, self.mix)
+        walk.proposals = self._proposals()
         walk.go_to(start)
         if aside:
             time = walk.propose(aside)
@@ -121,7 +128,7 @@ class Planner:
     def neighbours(self, start: Schedule, count: int, guess: Guess) -> list[Schedule]:
         """Different schedules that are one random move away."""
         self.game.guess = guess
-        proposals = Proposals(self.game, self.rng, self.mix)
+        proposals = self._proposals()
         proposals.look(start)
         self.game.back_to(start)
         found: dict[bytes, Schedule] = {}
@@ -134,6 +141,11 @@ class Planner:
                     found.setdefault(schedule.key, schedule)
                 self.game.back_to(start)
         return list(found.values())
+
+    def _proposals(self) -> Proposals:
+        if self.ranker is None:
+            return Proposals(self.game, self.rng, self.mix)
+        return Advised(self.game, self.rng, self.mix, self.ranker, Advice())
 
     def _panel(self, guesses: Sequence[Guess]) -> Panel:
         conditions = [

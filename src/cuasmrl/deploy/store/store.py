@@ -166,6 +166,13 @@ class Store:
 
         return recorded(self.root / "pending")
 
+    def recorded_as(self, key: str) -> Recorded | None:
+        """One of them."""
+        from cuasmrl.deploy.store.pending import Recorded
+
+        found = Recorded(key, self.root / "pending" / key)
+        return found if found.cubin.is_file() else None
+
     def forget_recorded(self, key: str) -> bool:
         """Was there such a kernel?"""
         from cuasmrl.deploy.store.pending import forget

@@ -10,7 +10,7 @@ from cuasmrl.agents.ranking import Ranker
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.explain.play.app import Action, dumped
 from cuasmrl.explain.play.game import SharedGame
-from cuasmrl.explain.play.hints import advise
+from cuasmrl.explain.play.hints import Adviser
 from cuasmrl.explain.play.page import play_page
 from cuasmrl.explain.play.player import Player
 from cuasmrl.explain.play.saving import Saving, Submit
@@ -24,11 +24,10 @@ class Desk:
     def __init__(
         self, game: SharedGame, agent: Agent, submit: Submit, ranker: Callable[[], Ranker | None]
     ) -> None:
-        """`ranker` is asked when the first hint is wanted; None if no policy is installed."""
         self.game = game
         self.player = Player(game, agent)
         self.saving = Saving(game, submit)
-        self._ranker = ranker
+        self.adviser = Adviser(game, ranker)
         self._kernel = kernel_data(game.kernel, game.board, game.watch) | {"agent": agent.name}
 
     @property
@@ -49,7 +48,7 @@ class Desk:
             "move": lambda data: game.play(_version(data), _move(data)),
             "go": lambda data: game.go(_version(data), _whole(data, "to")),
             "reach": lambda data: game.reach(_version(data), _whole(data, "instruction")),
-            "hint": lambda data: advise(game, self._ranker(), _version(data)).as_dict(),
+            "hint": lambda data: self.adviser.advise(_version(data)).as_dict(),
             "agent": self._agent,
             "save": self._save,
         }

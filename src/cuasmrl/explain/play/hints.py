@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from cuasmrl.agents.ranking import Ranker
+from cuasmrl.errors import CuasmrlError
 from cuasmrl.explain.play.game import SharedGame
 from cuasmrl.explain.play.reach import name
 from cuasmrl.game.scope import Scope, scope_of
+from cuasmrl.gpu.devices.objective import SEARCH_SEEDS
 from cuasmrl.gpu.profile import Profile, replayed
-from cuasmrl.schedule import Board, Schedule
+from cuasmrl.schedule import Board
 
 _SHOWN = 5
 _TRIED = 120
@@ -23,6 +27,8 @@ _TRIED = 120
 _NEAR = 8
 """Positions to either side that a policy is asked about one by one; then in doublings."""
 _MOST_TRIES = 4
+_ITERATIONS = 4
+"""Of each loop, in the replay that says where time goes: a policy was trained on such."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +52,36 @@ class Advice:
         return asdict(self)
 
 
-def advise(game: SharedGame, ranker: Ranker | None, version: int) -> Advice:
-    """Moves from the present board; the board is left as it was."""
-    with game.lock:
-        game.check(version)
-        here, board = game.here.schedule, Board(game.kernel.listing)
-        seed = game.version
-    board.restore(here)
-    profile = _profile(game, here)
-    scope = scope_of(board, profile)
-    if ranker is None:
-        return _by_replays(game, board, scope, seed)
-    return _by_policy(board, profile, scope, ranker)
+class Adviser:
+    """Has a board of its own, so that the people's is left alone; one question at a time."""
 
+    def __init__(self, game: SharedGame, ranker: Callable[[], Ranker | None]) -> None:
+        """`ranker` is asked for when the first hint is wanted; None if no policy is installed."""
+        self._game = game
+        self._ranker = ranker
+        self._lock = Lock()
 
-def _profile(game: SharedGame, schedule: Schedule) -> Profile:
-    scope = game.watch.scope
-    return replayed(scope.model, schedule, scope.seeds[0])
+    @cached_property
+    def _board(self) -> Board:
+        return Board(self._game.kernel.listing)
+
+    def advise(self, version: int) -> Advice:
+        """Moves from the present schedule."""
+        game = self._game
+        with game.lock:
+            game.check(version)
+            here = game.here.schedule
+        with self._lock:
+            self._board.restore(here)
+            profile = replayed(game.kernel.part(_ITERATIONS), here, SEARCH_SEEDS[0])
+            scope = scope_of(self._board, profile)
+            try:
+                ranker, missing = self._ranker(), "no policy is installed"
+            except CuasmrlError as error:
+                ranker, missing = None, f"no policy can be asked ({error})"
+            if ranker is None:
+                return _by_replays(game, self._board, scope, version, missing)
+            return _by_policy(self._board, profile, scope, ranker)
 
 
 def _by_policy(board: Board, profile: Profile, scope: Scope, ranker: Ranker) -> Advice:
@@ -79,7 +98,9 @@ def _by_policy(board: Board, profile: Profile, scope: Scope, ranker: Ranker) -> 
             break
         if i not in hints and _is_legal(board, i, to):
             hints[i] = Hint(i, to, _words(board, i, to), 1 / (1 + math.exp(-float(odds[k]))), None)
-    source = f"the policy's best of {len(pairs):,} moves, with the odds that each makes the kernel faster"
+    source = (
+        f"the policy's best of {len(pairs):,} moves, with the odds it gives them to make the kernel faster"
+    )
     return Advice(source, tuple(hints.values()))
 
 
@@ -90,7 +111,7 @@ def _places(board: Board, i: int) -> Iterator[int]:
     yield from (to for by in steps for to in (here - by, here + by) if block.start <= to < block.end)
 
 
-def _by_replays(game: SharedGame, board: Board, scope: Scope, seed: int) -> Advice:
+def _by_replays(game: SharedGame, board: Board, scope: Scope, seed: int, missing: str) -> Advice:
     """Some drawn where the time goes, each replayed once."""
     rng, here = random.Random(seed), board.schedule()
     before = game.watch.time(here)
@@ -111,11 +132,9 @@ def _by_replays(game: SharedGame, board: Board, scope: Scope, seed: int) -> Advi
         if gain > 0 and i not in best:
             best[i] = Hint(i, to, words, None, gain)
     hints = list(best.values())[:_SHOWN]
-    source = f"no policy is installed, so {len(tried)} random moves were replayed; these were the fastest"
+    source = f"{missing}, so {len(tried)} random moves were replayed; these were the fastest"
     if not hints:
-        source = (
-            f"no policy is installed, and none of {len(tried)} random moves that were replayed was faster"
-        )
+        source = f"{missing}, and none of {len(tried)} random moves that were replayed was faster"
     return Advice(source, tuple(hints))
 
 

@@ -48,9 +48,12 @@ class Server:
             raise CuasmrlError("the page could not be served; try again with another --port")
 
     def stop(self) -> None:
+        """Also where it never began."""
         self._is_over = True
         self._server.should_exit = True
-        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)
+        self._socket.close()
 
     def _run(self) -> None:
         self._server.run([self._socket])

@@ -13,7 +13,7 @@ from cuasmrl.explain.waits.regions import hottest
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.schedule import Board, Schedule
 
-_SHOWN_STEPS = 200
+_SHOWN_STEPS = 60
 
 
 def kernel_data(kernel: TracedKernel, board: Board, watch: Stopwatch) -> dict[str, Any]:

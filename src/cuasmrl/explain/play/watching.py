@@ -30,8 +30,8 @@ _SHARE = 0.006
 _LEAST_PAUSE = 1.0
 _LONGEST_PAUSE = 15.0
 """Seconds between two looks."""
-_PACE = 5.0
-"""Seconds over which the rate of evaluations is taken."""
+_LOOKS = 3
+"""Over which the rate of evaluations is taken."""
 _KEPT = 200
 """Improvements that are listed."""
 
@@ -42,8 +42,8 @@ class Watched:
     look = 0.5
     """Seconds between looks for news: each takes time from the run."""
 
-    def __init__(self, ready: Callable[[], None] = lambda: None) -> None:
-        """`ready` is called once there is something to look at."""
+    def __init__(self, ready: Callable[[bool], None] = lambda can_be_watched: None) -> None:
+        """`ready` is called once it is known whether there is something to look at."""
         self._ready = ready
         self._lock = Lock()
         self._kernel: dict[str, Any] = {}
@@ -68,8 +68,10 @@ class Watched:
 
     def _prepared(self, subject: Subject, run: Path) -> None:
         config = RunDirectory.open(run).config
-        if isinstance(subject.kernel, TracedKernel):  # where nothing can be replayed there is no loop to show
-            self.begin(subject.kernel, config.agent, config.budget)
+        kernel = subject.kernel if isinstance(subject.kernel, TracedKernel) else None
+        if kernel is not None:
+            self.begin(kernel, config.agent, config.budget)
+        self._ready(kernel is not None)
 
     def begin(self, kernel: TracedKernel, agent: str, budget: int) -> None:
         """From now on there is something to look at."""
@@ -81,7 +83,6 @@ class Watched:
         self._reading = self.watch.original
         self._history = [_step("as compiled", self._reading, self._reading)]
         self._first = 0
-        self._ready()
 
     def _played(self, played: Played) -> None:
         self._stage = _PLAYING
@@ -163,11 +164,11 @@ class Watched:
         }  # fmt: skip
 
     def _rate(self) -> float | None:
-        """Evaluations per second over the last seconds, while there are any."""
+        """Evaluations per second over the last looks, while there are any."""
         if self._stage != _PLAYING:
             return None
         now = time.monotonic()
-        self._paces = [pace for pace in self._paces if pace[0] > now - _PACE] + [(now, self._done)]
+        self._paces = [*self._paces[-_LOOKS:], (now, self._done)]
         (then, before), *_ = self._paces
         return (self._done - before) / (now - then) if now > then else None
 

@@ -38,6 +38,11 @@ _RELIABILITY = 0.9
 """Correlation of a score with that over endlessly many conditions."""
 FEWEST, MOST = 6, 24
 """Conditions."""
+EQUAL, _SOON_EQUAL = 4, 2
+"""With fewer than four, climbs drift to where other conditions are slower, but for kernels most of whose
+moves change nothing anywhere."""
+_HIDDEN = 0.02
+"""Share of the differences that one condition does not show and another does, for that to be so."""
 _STEADY = 0.05
 """How much conditions differ about the smallest changes in a steady kernel, as a share of how much they do
 about any. Chosen on pairs of schedules of four matrix products that climbs compared."""
@@ -65,6 +70,8 @@ class Effort:
     """Spearman's rank correlation of such scores with whole kernels; None if there was nothing to compare."""
     sample: int
     """Schedules that were compared."""
+    equal: int = EQUAL
+    """Conditions that have to show no difference, so that two schedules are taken to be equally fast."""
 
     @property
     def least_noise(self) -> float:
@@ -133,13 +140,15 @@ def measure_effort(
             break
     best = max(agreement for agreement, *_ in tried)
     _, iterations, found = next(one for one in tried if one[0] >= best - _WORTH)
-    count, noise = _enough(pairs, dict(zip(schedules, found, strict=True)))
+    differences = _differences(pairs, dict(zip(schedules, found, strict=True)))
+    count, noise = _enough(differences)
     return Effort(
         iterations,
         count,
         noise,
         rank_correlation(found[:, :count].mean(axis=1), truth),
         len(schedules) - 1,
+        _SOON_EQUAL if _hidden(differences) <= _HIDDEN else EQUAL,
     )
 
 
@@ -169,12 +178,24 @@ def _ranks(values: Ratios) -> Ratios:
     return (ends - (counts - 1) / 2)[inverse]
 
 
-def _enough(pairs: Sequence[Pair], rows: dict[Schedule, Ratios]) -> tuple[int, float]:
+def _differences(pairs: Sequence[Pair], rows: dict[Schedule, Ratios]) -> Ratios:
+    """A row for each candidate that has a rival in the sample."""
+    return np.array([rows[p.candidate] - rows[p.rival] for p in pairs if p.rival in rows])
+
+
+def _hidden(differences: Ratios) -> float:
+    """How often another condition shows a difference where one shows none; a guess that errs above."""
+    conditions = differences.shape[1]
+    zeros = (differences == 0).sum(axis=1)
+    shown = (zeros * (conditions - zeros)).sum() / (conditions - 1)
+    return float((shown + 1) / (zeros.sum() + 1))
+
+
+def _enough(differences: Ratios) -> tuple[int, float]:
     """Conditions for a reliable score of small differences, and how much conditions differ about them.
 
     The variance of the mean difference is that of true differences plus noise² / conditions.
     """
-    differences = np.array([rows[p.candidate] - rows[p.rival] for p in pairs if p.rival in rows])
     means = differences.mean(axis=1)
     near = differences[np.abs(means) < _NEAR]
     if len(near) < 4:

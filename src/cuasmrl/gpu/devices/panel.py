@@ -19,9 +19,6 @@ from cuasmrl.gpu.timing.code import Int
 from cuasmrl.schedule import Schedule
 
 Ratios: TypeAlias = npt.NDArray[np.float64]
-_EQUAL = 4
-"""Conditions without any difference that are enough to call two schedules equally fast. With fewer, climbs
-drift to where other chips are slower."""
 _MARGIN = 1.0
 """Standard errors behind the rival that are enough to give a schedule up."""
 _SHARE = 0.25
@@ -56,12 +53,16 @@ class Panel:
         original: Schedule,
         noise: float = 0.0,
         least_noise: float = 0.0,
+        equal: int = 4,
     ) -> None:
         """`noise` is how much conditions differ about a change, `least_noise` how much about one that makes
-        no difference to most of them: standard deviations of the ratio."""
+        no difference to most of them: standard deviations of the ratio. Two schedules between which `equal`
+        conditions show no difference are equally fast.
+        """
         self.conditions = tuple(conditions)
         self.noise = noise
         self.least_noise = least_noise
+        self.equal = equal
         self.replays = 0
         self._lock = Lock()
         self._ratios: OrderedDict[bytes, list[float]] = OrderedDict()
@@ -94,7 +95,7 @@ class Panel:
             total += difference
             squares += difference * difference
             done = k + 1
-            if not squares and done == _EQUAL:
+            if not squares and done == self.equal:
                 return rival.time
             behind = total / done
             if behind > 0 and done < count and behind > _MARGIN * self._error(done, behind, squares):

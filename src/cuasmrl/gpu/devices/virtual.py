@@ -113,7 +113,7 @@ class VirtualTimer:
     def panel(self) -> Panel:
         effort = self.effort
         conditions = self._conditions(effort.iterations)[: effort.conditions]
-        return Panel(conditions, self.kernel.original, effort.noise, effort.least_noise)
+        return Panel(conditions, self.kernel.original, effort.noise, effort.least_noise, effort.equal)
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         if rival is not None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,13 @@ class RunDirectory:
         except ValueError as error:
             raise CuasmrlError(f"{where} is not JSON: {error}") from error
         return RunDirectory(path, RunConfig.parse(data, str(where)))
+
+    def extend(self, budget: int) -> RunDirectory:
+        """With more evaluations than it was started with; it is not over any more."""
+        config = replace(self.config, budget=budget)
+        write_text(self.path / _CONFIG, json.dumps(config.as_dict(), indent=1) + "\n")
+        (self.path / "verdict.json").unlink(missing_ok=True)
+        return RunDirectory(self.path, config)
 
     def open_log(self) -> Log:
         """For writing, by one process at a time."""

@@ -25,6 +25,10 @@ class _Reading:
     """Bytes of the lines that are whole."""
 
 
+class BusyError(CuasmrlError):
+    """Somebody else writes to the log now."""
+
+
 class Log:
     """Append-only. Evaluation 0 is the original."""
 
@@ -70,7 +74,7 @@ def _open_alone(path: Path) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise CuasmrlError(f"{path} is being written by another process; wait for it, or end it") from None
+        raise BusyError(f"{path} is being written by another process; wait for it, or end it") from None
     except OSError as error:
         raise CuasmrlError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
     return file

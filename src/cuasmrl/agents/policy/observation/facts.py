@@ -67,10 +67,9 @@ class Facts(NamedTuple):
     """Scoreboards that a DEPBAR wants at zero, as bits."""
     guessed: npt.NDArray[np.float64]
     """Cycles until its scoreboard falls."""
-    products: Int
-    """Results of the tensor pipe that others read: producer, consumer, whether in the next iteration."""
-    product_starts: Int
-    """By consumer."""
+    results: Int
+    """Results that have to be waited for, and who reads them: producer, consumer, whether in the next
+    iteration."""
     has_reuse: Int
     """Are there operand-cache flags, for the instruction that follows in the original?"""
     repeats: bool
@@ -81,8 +80,6 @@ class Facts(NamedTuple):
         code = board.code[block.start : block.end]
         kinds = [kind_of(i) for i in code]
         repeats = block.number in block.successors
-        products = _products(code, block.start, repeats)
-        starts = np.searchsorted(products[:, 1], np.arange(len(code) + 1))
         return Facts(
             block.start,
             _rows(board, block, kinds, repeats),
@@ -91,8 +88,7 @@ class Facts(NamedTuple):
             board.opcodes[block.start : block.end].copy(),
             np.array([sum(1 << k for k in _named(i)) for i in code], np.int64),
             np.array([_GUESSED.get(kind, _OTHERS_GUESSED) for kind in kinds]),
-            products,
-            starts.astype(np.int64),
+            _results(code, block.start, repeats),
             np.array([i.control.reuse != 0 for i in code], np.int64),
             repeats,
         )
@@ -138,8 +134,8 @@ def _rows(board: Board, block: Block, kinds: Iterable[Kind], repeats: bool) -> F
     return rows
 
 
-def _products(code: tuple[Instruction, ...], start: int, repeats: bool) -> Int:
-    """Who reads results of the tensor pipe, sorted by consumer; the same under every legal schedule."""
+def _results(code: tuple[Instruction, ...], start: int, repeats: bool) -> Int:
+    """Who reads results of the tensor pipe and of variable latency; the same under every legal schedule."""
     last: dict[int, int] = {}
     found: set[tuple[int, int, int]] = set()
     for turn in range(2 if repeats else 1):
@@ -150,10 +146,10 @@ def _products(code: tuple[Instruction, ...], start: int, repeats: bool) -> Int:
                 if producer is not None and (turn == 0 or producer >= here):
                     found.add((producer, here, turn))
             opcode = i.declaration
-            is_product = opcode is not None and opcode.pipe is Pipe.TENSOR
+            is_late = i.is_variable or (opcode is not None and opcode.pipe is Pipe.TENSOR)
             for written in i.defs:
-                if is_product:
+                if is_late:
                     last[written.register] = here
                 else:
                     last.pop(written.register, None)
-    return np.array(sorted(found, key=lambda row: row[1]), np.int64).reshape(-1, 3)
+    return np.array(sorted(found), np.int64).reshape(-1, 3)

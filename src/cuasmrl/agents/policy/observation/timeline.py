@@ -146,9 +146,9 @@ def _ready(timeline: Timeline, facts: Facts, i: int, t: float, last: Double, iss
 
 @compiled
 def _edges(cells: Int32, facts: Facts, order: Int) -> tuple[Int, Int]:
-    """Who waits for whom, by the scoreboards as they are now and by results of the tensor pipe."""
+    """Who waits for whom, by the scoreboards as they are now and by whose results it reads."""
     n = len(order)
-    found = np.empty((n * BARRIERS * 2 + len(facts.products) + n, 3), np.int64)
+    found = np.empty((n * BARRIERS * 2 + len(facts.results) + n, 3), np.int64)
     count = 0
     held = np.zeros((BARRIERS, _HELD, 2), np.int64)
     holds = np.zeros(BARRIERS, np.int64)
@@ -176,9 +176,9 @@ def _edges(cells: Int32, facts: Facts, order: Int) -> tuple[Int, Int]:
                     held[k, holds[k], 0] = i
                     held[k, holds[k], 1] = turn
                     holds[k] += 1
-    for e in range(len(facts.products)):
-        found[count, 0], found[count, 1] = facts.products[e, 0], facts.products[e, 2]
-        found[count, 2] = facts.products[e, 1]
+    for e in range(len(facts.results)):
+        found[count, 0], found[count, 1] = facts.results[e, 0], facts.results[e, 2]
+        found[count, 2] = facts.results[e, 1]
         count += 1
     # By who waits.
     starts = np.zeros(n + 1, np.int64)

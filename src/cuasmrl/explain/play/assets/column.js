@@ -2,7 +2,7 @@
 // The code as a column of cards, one for each instruction, block by block.
 
 const GLIDE = 160;
-const MOST_GLIDING = 250;
+const MOST_GLIDING = 40;
 
 class Column {
   /** @param {HTMLElement} root @param {Kernel} kernel */

@@ -65,8 +65,8 @@ class Page {
 
   /** @param {State} state */
   news(state) {
-    // An answer and the news of it cross: the later one counts. A server that has begun anew counts anew.
-    if (state.pulse < this.state.pulse && state.version !== 0) return;
+    // An answer and the news of it come both, in either order.
+    if (state.pulse <= this.state.pulse) return;
     const has_moved = state.version !== this.state.version;
     this.state = state;
     if (has_moved) {
