@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cuasmrl.agents.policy.ranker import Policy
+from cuasmrl.cli.play import _ranker
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.explain.play.serving import needed
 from tests.command import run, sentence
@@ -64,3 +66,8 @@ def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
         CuasmrlError, match=r"the page needs uvicorn; install it with pip install .*cuasmrl\[pages\]"
     ):
         needed()
+
+
+def test_hints_come_from_the_policy_that_is_shipped() -> None:
+    pytest.importorskip("safetensors")
+    assert isinstance(_ranker(), Policy)

@@ -45,7 +45,7 @@ AGENTS = Agents({
     "anneal": ("cuasmrl.agents.anneal:Anneal", "simulated annealing"),
     "evolve": ("cuasmrl.agents.evolve:Evolve", "a genetic algorithm"),
     "list": ("cuasmrl.agents.list_scheduling:ListScheduling", "list scheduling, then hill climbing"),
-    "twin": ("cuasmrl.agents.twin:Twin", "plans in models of the device that it fits to the times it sees"),
+    "twin": ("cuasmrl.agents.twin:Twin", "plans in models of the device, fitted to its times"),
     "policy": ("cuasmrl.agents.policy.agent:PolicyClimb", "hill climbing where a trained policy chooses"),
     "ppo": ("cuasmrl.agents.ppo:PPO", "a policy trained on other kernels that learns on, needs torch"),
     "ppo-published": ("cuasmrl.agents.ppo:PublishedPPO", "the learner of CuAsmRL, from scratch, needs torch"),

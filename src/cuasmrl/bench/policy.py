@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -152,6 +153,7 @@ def best_times(agent: Agent, kernel: TracedKernel, budget: int, seed: int, mode:
     return np.minimum.accumulate(np.array([clock.start, *times]))
 
 
+@lru_cache(maxsize=1)
 def held_out(name: str, how: Examination) -> TracedKernel:
     """A kernel of a workload that the weights were not trained on."""
     workload = workloads.get(name.partition("/")[0])

@@ -90,6 +90,7 @@ class _Tour:
         page = report_of(played)
         if page is not None:
             self._say(f"\nAll of it as a page: {page}")
+        self._say(f"To move instructions yourself: cuasmrl play --from {played.run}")
         return {
             "compiled": kernel.as_dict(),
             "loop": {"instructions": len(kernel.loop), "before": before, "after": after},

@@ -154,8 +154,8 @@ def main() -> None:
         same += names == expected and logged(place) == lines
         fleets += 1
     kinds = ", ".join(f"{number} {what}s" for what, number in sorted(killed.items()))
-    print(f"{asked.on}: {killed.total()} kills ({kinds}) in {fleets} fleets of {len(expected)} kernels")
-    print(f"{same} of them with the schedules and evaluations of an undisturbed one")
+    print(f"{asked.on}: {killed.total()} kills ({kinds}), fleets of {len(expected)} kernels")
+    print(f"{same} of {fleets} with the schedules and evaluations of an undisturbed one")
     print(f"{time.monotonic() - start:.0f} s")
     if cluster is not None:
         cluster.close()

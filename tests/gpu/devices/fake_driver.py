@@ -277,8 +277,6 @@ class FakeMonitor:
     def lock(self) -> int:
         return 1095
 
-    def unlock(self) -> None: ...
-
 
 class FakeActivity:
     def __init__(self, driver: FakeDriver) -> None:

@@ -13,7 +13,7 @@ from cuasmrl.bench.streams import Memory, issues, listing, round_cycles, run
 from cuasmrl.bench.timing import Measurement, TimingFigures, compare, modelled, published, summary
 from cuasmrl.cli import app
 
-EXACT = ("control bits and register ports", "memory timeline", "memory latency")
+EXACT = ("control bits and register ports", "memory timeline", "memory latency", "warpgroup products")
 ROWS = {row.id: row for row in published()}
 CLOSE = [
     "V0106", "V0109", "V0114", "V0177", "V0187", "V0252", "V0490", "V0683",  # tensor

@@ -57,8 +57,8 @@ def traced(workload: Workload, config: Config, chip: Chip) -> tuple[Schedule, Tr
 
 
 def refusal(error: CuasmrlError) -> str:
-    """In short where a warpgroup product is the reason, which the model does not have."""
-    products = sorted(set(re.findall(r"\b[A-Z]GMMA", str(error))))
+    """In short where products in tensor memory are the reason, which nothing here has."""
+    products = sorted(set(re.findall(r"\bUTC[A-Z]MMA", str(error))))
     return f"refused for {', '.join(products)}" if products else f"refused: {error}"
 
 

@@ -16,7 +16,7 @@ from cuasmrl.gpu.timing.records import FAR, PORT_RING, PORT_SPAN, SIXTEENTH, Acc
 
 CHAIN = "B0-----:R-:W0:-:S02 {} R2, [R2.64]"
 LOADS = [f"B{'-' * k}{k}{'-' * (5 - k)}:R-:W{k}:-:S01 LDG.E R{32 + 8 * k}, [R2.64]" for k in range(6)]
-POLICIES = [float(choice) for choice in Choice]
+POLICIES = [float(choice) for choice in Choice if choice is not Choice.NEXT]
 
 
 def gaps(cycles: list[int]) -> list[int]:

@@ -12,7 +12,7 @@ from cuasmrl.bench.streams import issues, listing, round_cycles, run
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.explain.waits.holds import holds_of
 from cuasmrl.gpu.chips import chip
-from cuasmrl.gpu.timing import Reason, Unit, bounds_of
+from cuasmrl.gpu.timing import Reason, Unit, bounds_of, sanitize
 from cuasmrl.gpu.timing.parameters import load_parameters
 from cuasmrl.gpu.timing.uncertainty import draw
 from cuasmrl.gpu.traced import TracedKernel
@@ -109,6 +109,7 @@ def test_schedules_of_compiled_kernels(name: str, config: str) -> None:
 def test_who_waits_for_products_is_said() -> None:
     kernel = traced(*KERNELS[1])
     result = kernel.model.simulate(kernel.original, logged=100_000)
+    assert sanitize(kernel.original, result) == ()
     holds = [hold for hold in holds_of(result.log, kernel.original) if hold is not None]
     engine = [hold for hold in holds if hold.reason is Reason.TENSOR_ENGINE]
     code = Schedule.original(kernel.listing).listing.instructions

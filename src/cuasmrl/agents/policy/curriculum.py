@@ -53,7 +53,7 @@ class Curriculum:
     """Whose kernels it sees, on the virtual GPU."""
     configs: int = 2
     """Kernels of each workload at most, on each chip."""
-    rounds: int = 2
+    rounds: int = 1
     """Of lessons: from the second on half of what is labelled are moves that the policy so far likes best."""
     seed: int = 0
     """Of all random choices."""

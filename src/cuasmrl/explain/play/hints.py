@@ -17,6 +17,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.explain.play.game import SharedGame
 from cuasmrl.explain.play.reach import name
 from cuasmrl.game.scope import Scope, scope_of
+from cuasmrl.gpu.devices.objective import SEARCH_SEEDS
 from cuasmrl.gpu.profile import Profile, replayed
 from cuasmrl.schedule import Board
 
@@ -26,6 +27,8 @@ _TRIED = 120
 _NEAR = 8
 """Positions to either side that a policy is asked about one by one; then in doublings."""
 _MOST_TRIES = 4
+_ITERATIONS = 4
+"""Of each loop, in the replay that says where time goes: a policy was trained on such."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,7 @@ class Adviser:
             here = game.here.schedule
         with self._lock:
             self._board.restore(here)
-            model, seed = game.watch.scope.model, game.watch.scope.seeds[0]
-            profile = replayed(model, here, seed)
+            profile = replayed(game.kernel.part(_ITERATIONS), here, SEARCH_SEEDS[0])
             scope = scope_of(self._board, profile)
             try:
                 ranker, missing = self._ranker(), "no policy is installed"

@@ -30,8 +30,8 @@ _SHARE = 0.006
 _LEAST_PAUSE = 1.0
 _LONGEST_PAUSE = 15.0
 """Seconds between two looks."""
-_PACE = 5.0
-"""Seconds over which the rate of evaluations is taken."""
+_LOOKS = 3
+"""Over which the rate of evaluations is taken."""
 _KEPT = 200
 """Improvements that are listed."""
 
@@ -164,11 +164,11 @@ class Watched:
         }  # fmt: skip
 
     def _rate(self) -> float | None:
-        """Evaluations per second over the last seconds, while there are any."""
+        """Evaluations per second over the last looks, while there are any."""
         if self._stage != _PLAYING:
             return None
         now = time.monotonic()
-        self._paces = [pace for pace in self._paces if pace[0] > now - _PACE] + [(now, self._done)]
+        self._paces = [*self._paces[-_LOOKS:], (now, self._done)]
         (then, before), *_ = self._paces
         return (self._done - before) / (now - then) if now > then else None
 

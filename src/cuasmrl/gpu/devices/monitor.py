@@ -43,9 +43,10 @@ class Monitor(Protocol):
     def read(self) -> Reading: ...
 
     def lock(self) -> int:
-        """Keep the SM clock at what the GPU calls its default for applications; gives it in MHz."""
+        """Keep the SM clock at what the GPU calls its default for applications; gives it in MHz.
 
-    def unlock(self) -> None: ...
+        It outlasts this process: `nvidia-smi -rgc` lets the clock go again.
+        """
 
 
 @dataclass(frozen=True)
@@ -141,14 +142,6 @@ class Nvml:
                 "nvidia-smi -q -d SUPPORTED_CLOCKS"
             ) from error
         return clock
-
-    def unlock(self) -> None:
-        try:
-            self._nvml.nvmlDeviceResetGpuLockedClocks(self._handle)
-        except self._nvml.NVMLError as error:
-            raise CuasmrlError(
-                f"the clocks cannot be unlocked: {error}; as root run nvidia-smi -rgc"
-            ) from error
 
     def _asked(self, question: Callable[[], Any]) -> Any:
         """None where this GPU or driver has no answer."""

@@ -207,7 +207,7 @@ def issue(
         elif kind == Kind.GROUP:
             complete = close_group(state, w)
         elif kind == Kind.PRODUCT:
-            complete = send_product(code, layout, state, p, w, now)
+            send_product(code, layout, state, p, w, now)
             if tally is not None:
                 tally[Tally.UNITS + Unit.TENSOR] += code[p + Row.INTERVAL]
     cause = 0 + Cause.SHORT

@@ -47,19 +47,19 @@ def begin_squads(layout: Layout, state: Int, first: int, warps: int) -> None:
 
 
 @compiled
-def send_product(code: Int, layout: Layout, state: Int, p: int, w: int, now: int) -> int:
-    """A warp issues its part of a product; says when all of it is done, if this was the last part."""
+def send_product(code: Int, layout: Layout, state: Int, p: int, w: int, now: int) -> None:
+    """A warp issues its part of a product, which begins with the last part."""
     g, member = squad_of(layout, state, w), state[w + Warp.NUMBER] % WARPS_OF_GROUP
     number = state[g + Squad.ISSUED + member]
     if number - state[g + Squad.BEGUN] >= PRODUCTS_AHEAD:
         # No room: whoever awaits it does so for ever, and the replay is seen to stand still.
-        return now
+        return
     state[g + Squad.ISSUED + member] = number + 1
     state[g + Squad.SENT + member] += code[p + Row.CLOSES]
     place = number % PRODUCTS_AHEAD
     state[g + Squad.ARRIVED + place] += 1
     if state[g + Squad.ARRIVED + place] < state[g + Squad.MEMBERS]:
-        return now
+        return
     state[g + Squad.ARRIVED + place] = 0
     state[g + Squad.BEGUN] += 1
     start = max(now * SIXTEENTH, state[Sm.ENGINE_FREE])
@@ -67,12 +67,11 @@ def send_product(code: Int, layout: Layout, state: Int, p: int, w: int, now: int
     fed = feed(state, start // SIXTEENTH, code[p + Row.INTERVAL] // SIXTEENTH, code[p + Row.TURNS])
     end = max(end, fed * SIXTEENTH)
     state[Sm.ENGINE_FREE] = end
-    done: int = up(end) + code[p + Row.RAW]
     if code[p + Row.CLOSES]:
+        done = up(end) + code[p + Row.RAW]
         state[g + Squad.DONE + state[g + Squad.CLOSED] % GROUPS_KNOWN] = done
         state[g + Squad.CLOSED] += 1
         release(code, layout, state, g, w - member * _WARP_WIDTH, now)
-    return done
 
 
 @inlined
