@@ -79,14 +79,14 @@ def test_matrices_behind_copies() -> None:
 
 
 def test_experiments_that_a_gpu_does_not_have_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A T4 has no asynchronous copies, and the model has no time for a product by wgmma."""
+    """A T4 has no asynchronous copies, and the emulator no products in tensor memory."""
     t4 = Clocked(slow, name="Tesla T4", scene=Scene(arch=75))
     for row in unsettled_rows(Session(0, partial(ClockedDriver, t4))):
         assert (row.measured, row.samples) == (None, ())
         assert "cannot compile copies.cu for sm_75" in row.reason
-    h100 = Clocked(slow, name="NVIDIA H100 PCIe", scene=Scene(arch=90))
+    b200 = Clocked(slow, name="NVIDIA B200", scene=Scene(arch=100))
     monkeypatch.setattr(schedules, "KERNELS", schedules.KERNELS[:1])
-    (found,) = schedules.rankings(Session(0, partial(ClockedDriver, h100)))
+    (found,) = schedules.rankings(Session(0, partial(ClockedDriver, b200)))
     assert (found.workload, found.measured) == ("gemm_leaky_relu", ())
     assert len(found.failed) == 1
 
