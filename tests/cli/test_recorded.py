@@ -49,6 +49,6 @@ def test_what_does_not_go_together(own: str, store: Store) -> None:
 
 
 def test_nothing_is_recorded(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "leave out --resume and -o" in sentence("optimize", "--recorded", "--resume", "run")
+    assert "leave out --resume, -o and --watch" in sentence("optimize", "--recorded", "--resume", "run")
     optimize_recorded({}, None, as_json=True)
     assert json.loads(capsys.readouterr().out) == []
