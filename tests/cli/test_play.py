@@ -38,7 +38,10 @@ def test_the_page_is_where_it_says_until_it_is_stopped() -> None:
         with urllib.request.urlopen(address) as answer:
             assert b"<title>gemm_leaky_relu m32n32k32_w2_s2: play</title>" in answer.read()
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert errors.endswith("stopped\n")
     assert process.returncode == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -162,12 +163,14 @@ def _serve(
     announce(server, port, as_json)
     if browser:
         typer.launch(server.address)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        desk.player.stop()
-        server.stop()
-        problems.print("stopped", markup=False)
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Said outright, because whoever starts it in the background may have SIGINT ignored.
+        signal.signal(number, lambda *_: over.set())
+    over.wait()
+    desk.player.stop()
+    server.stop()
+    problems.print("stopped", markup=False)
 
 
 def _record(subject: Subject, request: Request, best: Schedule | None, target: Path, as_json: bool) -> None:
