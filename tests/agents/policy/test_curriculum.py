@@ -27,6 +27,7 @@ class Silent:
         pass
 
 
+@pytest.mark.slow
 def test_the_same_settings_give_the_same_weights_though_interrupted(tmp_path: Path) -> None:
     one, other = tmp_path / "one.safetensors", tmp_path / "other.safetensors"
     about = train(SMALL, tmp_path / "one", one, 1, Silent())

@@ -85,8 +85,8 @@ def test_in_a_browser(run: tuple[Look, Any]) -> None:
         page.goto(server.address)
         state = watched.state()
         assert page.locator("#cycles data").get_attribute("value") == str(state["cycles"])
-        assert "60 of 60 evaluations" in page.locator("#search-says").inner_text()
-        assert run[1].verdict.sentence in page.locator("#saving").inner_text()
+        page.locator("#search-says", has_text="60 of 60 evaluations").wait_for()
+        page.locator("#saving", has_text=run[1].verdict.sentence).wait_for()
         assert not page.locator("#undo").is_visible()
         folder = Path(__file__).parents[3] / "build" / "screenshots"
         folder.mkdir(parents=True, exist_ok=True)
