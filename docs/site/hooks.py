@@ -34,6 +34,8 @@ FROM_OUTSIDE = {
     "examples/triton/README.md": "examples/triton.md",
 }
 """Of the repository → of the site."""
+_NAMED = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
+"""Code that a reader saves under the name behind the language."""
 _LINK = re.compile(r"\]\((?!https?:|#)([\w./-]+)(#[\w-]+)?\)")
 
 
@@ -61,7 +63,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         target = _on_site(posixpath.normpath(posixpath.join(posixpath.dirname(outside), found[1])))
         return f"]({posixpath.relpath(target, posixpath.dirname(inside) or '.')}{found[2] or ''})"
 
-    return _LINK.sub(led, markdown).replace(MARK, _GAME if RECORDED.exists() else "")
+    titled = _NAMED.sub(r'```\1 title="\2"', markdown)
+    return _LINK.sub(led, titled).replace(MARK, _GAME if RECORDED.exists() else "")
 
 
 def _on_site(path: str) -> str:

@@ -1,7 +1,7 @@
 """What `printf` in a kernel makes of its format and of the bytes of its arguments.
 
 CUDA C++ Programming Guide, "Formatted Output": the text is made on the host, by the host's rules for
-%[flags][width][.precision][size]type. Arguments lie behind one another, each aligned to its size.
+`%[flags][width][.precision][size]type`. Arguments lie behind one another, each aligned to its size.
 """
 
 from __future__ import annotations
