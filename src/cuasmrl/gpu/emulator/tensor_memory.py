@@ -143,9 +143,10 @@ class TensorMemory:
         past = first + columns > COLUMNS
         if past.any():
             at = int(past.argmax())
+            column = int(first[at])
             raise LaneFault(
-                f"touches tensor memory from column {int(first[at]):#x} to {int(first[at]) + columns:#x}, and "
-                f"there are {COLUMNS}",
+                f"touches tensor memory from column {column:#x} to {column + columns:#x}, and there are "
+                f"{COLUMNS}",
                 int(warps[at]) * LANES,
             )
         region = Region(warps, warps // self._warps, halves, first[:, None] + np.arange(columns))

@@ -14,6 +14,7 @@ from cuasmrl.binary.sass import Kind, Operand
 from cuasmrl.gpu.emulator.addresses import near
 from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, ReadMask, Step, register_reader
+from cuasmrl.gpu.emulator.pending_reads import Numbers
 from cuasmrl.gpu.emulator.semantics.mbarrier import of_warps
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.semantics.tensor_memory import cell_address, is_in_tensor_memory
@@ -27,7 +28,7 @@ from cuasmrl.gpu.emulator.tensor.operands import (
     table_of_a,
     table_of_b,
 )
-from cuasmrl.gpu.emulator.tensor_memory import HALF, Numbers, Region, tensor_memory_of
+from cuasmrl.gpu.emulator.tensor_memory import HALF, Region, tensor_memory_of
 from cuasmrl.gpu.emulator.values import LANES, Value, join
 from cuasmrl.gpu.emulator.warps import Warps
 
@@ -216,7 +217,8 @@ def commit(form: Form) -> Step:
         addresses = of_warps(w, address(w))
         one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
         for warp in np.flatnonzero(machine.warps_of(w)):
-            block, at, position = np.array([warp // machine.shape[1]]), int(addresses[warp]), int(warp) * LANES
+            block, at = np.array([warp // machine.shape[1]]), int(addresses[warp])
+            position = int(warp) * LANES
             barrier = machine.mbarriers.at(at, block, position)
             memory.commit(int(warp), barrier.slot, int(barrier.phase[block[0]]))
             machine.mbarriers.count(at, block, one, none, index, position)

@@ -9,11 +9,12 @@ import numpy as np
 from cuasmrl.binary.sass import Kind, Operand
 from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, Step, register_reader
+from cuasmrl.gpu.emulator.pending_reads import Numbers
 from cuasmrl.gpu.emulator.semantics.mbarrier import of_warps
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.tensor.cells import SHAPES, CellLayout, cell_layout
-from cuasmrl.gpu.emulator.tensor_memory import HALF, Numbers, Region, tensor_memory_of
-from cuasmrl.gpu.emulator.values import LANES, Value, constant
+from cuasmrl.gpu.emulator.tensor_memory import HALF, Region, tensor_memory_of
+from cuasmrl.gpu.emulator.values import LANES, Mask, Value, constant
 from cuasmrl.gpu.emulator.warps import Warps
 
 _QUARTERS = 4
@@ -98,12 +99,13 @@ def load(form: Form) -> Step:
         if layout.halves:
             following = memory.cells[region.blocks[:, None], lanes, columns + 1]
             found = found & np.uint32(0xFFFF) | following << np.uint32(16)
-        written = memory.written[region.place].all(axis=1)
+        written: Mask = np.logical_and.reduce(memory.written[region.place], axis=1)
         if not written.all():
             absent = _absent(written, layout)
             missing = np.zeros((layout.registers, *machine.shape), np.bool_)
             missing.reshape(layout.registers, -1, LANES)[:, region.warps] = absent & layout.active
-            machine.undefined.begin(instruction, missing, int(region.columns[0, 0]), "tensor memory at column")
+            column = int(region.columns[0, 0])
+            machine.undefined.begin(instruction, missing, column, "tensor memory at column")
         some = w.where(layout.active.reshape(1, 1, LANES))
         if some is None:
             return
@@ -171,17 +173,15 @@ def _region(w: Warps, address: Value, layout: CellLayout) -> tuple[Region, tuple
     return region, (lane, column)
 
 
-def _cells(
-    region: Region, first: tuple[Numbers, Numbers], layout: CellLayout
-) -> tuple[Numbers, Numbers]:
+def _cells(region: Region, first: tuple[Numbers, Numbers], layout: CellLayout) -> tuple[Numbers, Numbers]:
     """Lane and column by register, warp and lane of the warp."""
     lane, column = first
     return lane[:, None] + layout.lanes[:, None, :], column[:, None] + layout.columns[:, None, :]
 
 
-def _absent(written: np.ndarray, layout: CellLayout) -> np.ndarray:
+def _absent(written: Mask, layout: CellLayout) -> Mask:
     """By register, warp and lane: is it a cell in a column of which nobody has written all?"""
-    absent = ~written[:, layout.columns]
+    absent: Mask = ~written[:, layout.columns]
     if layout.halves:
         absent |= ~written[:, layout.columns + 1]
     return absent.transpose(1, 0, 2)

@@ -56,6 +56,13 @@ class EngineForm:
         return row if self.rows > 64 else 32 * (row // 16) + row % 16
 
 
+def _go_together(a: str, b: str, accumulator: str) -> bool:
+    """Types of 16 and 32 bits are not mixed, and only FP16 and FP8 are added up in FP16."""
+    if BITS[a] > 8 and a != b:
+        return False
+    return accumulator != "F16" or a not in ("BF16", "TF32")
+
+
 @lru_cache(maxsize=1 << 8)
 def engine_form(opcode: str, descriptor: int, arch: int) -> EngineForm:
     """What the 32 bits of an instruction descriptor say (PTX ISA, instruction descriptor).
@@ -68,8 +75,7 @@ def engine_form(opcode: str, descriptor: int, arch: int) -> EngineForm:
     types, sums = _TYPES[opcode], _SUMS[opcode]
     a, b = types.get(descriptor >> 7 & 7), types.get(descriptor >> 10 & 7)
     accumulator = sums.get(descriptor >> 4 & 3)
-    mixed = a != b and opcode == "UTCHMMA"
-    if a is None or b is None or accumulator is None or mixed or (accumulator == "F16" and a in ("BF16", "TF32")):
+    if a is None or b is None or accumulator is None or not _go_together(a, b, accumulator):
         raise ValueError(f"{where} names types that have no model")
     rows, columns = 16 * (descriptor >> 24 & 0x1F), 8 * (descriptor >> 17 & 0x3F)
     if rows not in (64, 128) or not 0 < columns <= 256 or (rows == 128 and columns % 16):
