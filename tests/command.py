@@ -27,7 +27,7 @@ def run(*arguments: str | Path, status: int = 0) -> str:
 def run_alone(*arguments: str | Path, status: int = 0) -> str:
     """The same in a process of its own, for commands that start others or are about the process."""
     command = [sys.executable, "-m", "cuasmrl.cli", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
     return _judged(done.returncode, done.stdout, done.stderr, status)
 
 
