@@ -12,8 +12,6 @@ from cuasmrl.workloads.cuda_compiler import find_nvcc
 
 ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_SHORT = 150
-"""Evaluations."""
 _LINES = 112
 """Two screens, and the picture."""
 
@@ -25,17 +23,13 @@ def blocks(language: str) -> list[str]:
     return [code for kind, code in found if kind == language]
 
 
-@pytest.fixture(params=["short", pytest.param("whole", marks=pytest.mark.slow)])
-def environment(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
-    """A folder with the examples, a store and caches of its own, and the command on the path.
-
-    Short: players evaluate less than the page says.
-    """
-    short = f'[ "$1" = optimize ] && set -- "$@" --budget {_SHORT}\n' if request.param == "short" else ""
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A folder with the examples, a store and caches of its own, and the command on the path."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     command = tmp_path / "bin" / "cuasmrl"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\n{short}exec {sys.executable} -m cuasmrl.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cuasmrl.cli "$@"\n')
     command.chmod(0o755)
     tools = (command.parent, Path(sys.executable).parent, find_nvcc().parent, os.environ["PATH"])
     return {
