@@ -35,7 +35,7 @@ from cuasmrl.workloads.tracing import trace_workload
 
 Key: TypeAlias = tuple[str, str, str, str, str, str, int, int]
 """Device, objective, L2, scoreboards, agent, workload, seed, budget."""
-_ANYTIME = frozenset(("random", "greedy", "evolve", "twin"))
+_ANYTIME = frozenset(("random", "greedy", "evolve", "policy", "twin"))
 """Agents whose play does not depend on their budget: a long game holds the short ones."""
 VIRTUAL = "virtual"
 Setup: TypeAlias = tuple[str, str, str, str, str, str, int]

@@ -26,7 +26,7 @@ QUICK = Twin(guesses=4, fresh=2, steps=1, replays=40, most_replays=80, singles=1
 class Veiled:
     """A timer that gives times, and fails whoever asks for anything else."""
 
-    _allowed = frozenset(("time", "times", "device", "unit", "ahead", "announce", "withdraw"))
+    _allowed = frozenset(("time", "times", "device", "unit", "cost", "ahead", "announce", "withdraw"))
 
     def __init__(self, timer: HiddenTimer) -> None:
         self._timer = timer

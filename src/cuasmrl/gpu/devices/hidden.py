@@ -14,6 +14,7 @@ from types import MappingProxyType
 from cuasmrl.binary.sass import Listing
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
+from cuasmrl.gpu.devices.device import COST_ON_A_GPU
 from cuasmrl.gpu.devices.objective import Objective, hidden_member
 from cuasmrl.gpu.devices.virtual import VirtualTimer
 from cuasmrl.gpu.emulator import Trace
@@ -173,3 +174,8 @@ class HiddenTimer(VirtualTimer):
     @property
     def device(self) -> str:
         return self.secret.device
+
+    @property
+    def cost(self) -> float:
+        """It stands for a GPU."""
+        return COST_ON_A_GPU
