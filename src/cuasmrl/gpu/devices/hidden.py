@@ -163,12 +163,14 @@ class HiddenKernel(TracedKernel):
 class HiddenTimer(VirtualTimer):
     """The virtual GPU as one chip that only it knows; confirmed there, and on chips drawn around it."""
 
-    def __init__(self, kernel: TracedKernel, secret: Secret, game: int = 0) -> None:
+    def __init__(
+        self, kernel: TracedKernel, secret: Secret, game: int = 0, workers: int | None = None
+    ) -> None:
         """`kernel` is as everybody knows it."""
         known = {each.name: getattr(kernel, each.name) for each in fields(kernel) if each.init}
         parameters = hidden_member(kernel.model.parameters, secret.seed)
         hidden = HiddenKernel(**known, secret=secret, parameters=parameters)
-        super().__init__(hidden, Objective.NOMINAL, game)
+        super().__init__(hidden, Objective.NOMINAL, game, workers=workers)
         self.secret = secret
 
     @property
