@@ -67,9 +67,9 @@ class Twin:
     """Improvements in the twin that the first plans make."""
     longest: int = 256
     """Improvements at most."""
-    replays: int = 400
+    replays: int = 200
     """Of a plan at most; doubled while plans come to their end by it."""
-    most_replays: int = 800
+    most_replays: int = 400
     """To which it is doubled."""
     drafts: int = 1
     """Plans that are made for each that is evaluated: those with the best prospects over all guesses."""
