@@ -18,7 +18,7 @@ from cuasmrl.agents.policy.observation import pairs, rows
 from cuasmrl.agents.policy.ranker import Policy
 from cuasmrl.agents.proposals import Mix
 from cuasmrl.agents.ranking import Float, Int
-from cuasmrl.game import Clock, Game
+from cuasmrl.game import Clock, Evaluation, Game
 from cuasmrl.gpu.devices import VirtualTimer
 from cuasmrl.gpu.profile import Profile
 from cuasmrl.schedule import Board, Drag, Scoreboards, play
@@ -69,9 +69,9 @@ def test_proposals_ahead_of_the_answers_change_nothing(untrained: Path) -> None:
     ways = []
     for workers in (1, 3):
         device = VirtualTimer(traced("softmax"), iterations=2, seeds=(1,), workers=workers)
-        seen = list[bytes]()
-        match(agent, traced("softmax"), device, 60, 0, None, lambda e, seen=seen: seen.append(e.key))
-        ways.append(seen)
+        seen = list[Evaluation]()
+        match(agent, traced("softmax"), device, 60, 0, None, seen.append)
+        ways.append([evaluation.key for evaluation in seen])
     assert ways[0] == ways[1]
     assert len(ways[0]) == 60
 

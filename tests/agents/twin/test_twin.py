@@ -118,9 +118,9 @@ def test_a_device_as_cheap_as_a_replay_is_searched_directly(tmp_path: Path) -> N
         (replace(quick, policy=None), VirtualTimer(kernel(), iterations=2, seeds=(1,))),
         (Greedy(), VirtualTimer(kernel(), iterations=2, seeds=(1,))),
     ):
-        seen = list[bytes]()
-        match(agent, kernel(), device, 12, 0, None, lambda e, seen=seen: seen.append(e.key))
-        ways.append(seen)
+        seen = list[Evaluation]()
+        match(agent, kernel(), device, 12, 0, None, seen.append)
+        ways.append([evaluation.key for evaluation in seen])
     assert ways[0] == ways[1]
     assert ways[2] == ways[3]
     assert not (tmp_path / "beliefs.json").exists()
