@@ -117,7 +117,7 @@ class Advised(Proposals):
         self._records, self._kind = state.records, state.kind
 
     def play(self) -> str | None:
-        kind = _ADVISED if self.rng.random() < self.share else _MIX
+        kind = _ADVISED if self.rng.random() < self.share and self._has_advice() else _MIX
         played = self._advised() if kind == _ADVISED else super().play()
         if played is not None:
             self._kind = kind
@@ -126,11 +126,13 @@ class Advised(Proposals):
             self._records = records[0], records[1]
         return played
 
-    def _advised(self) -> str | None:
+    def _has_advice(self) -> bool:
+        """Unless nothing can be drawn here."""
         if self._at == len(self._queue):
             self._judge()
-        if not self._queue:
-            return super().play()
+        return len(self._queue) > 0
+
+    def _advised(self) -> str | None:
         self._at += 1
         return "advised" if self.game.play(self._queue[self._at - 1]) else None
 
