@@ -2,7 +2,7 @@
 
 Most proposals of a climb are refused, so those that would follow are known before the answer is there. Each
 is drawn on the board, handed to the device, and taken back. Answers are taken in order. When a proposal is
-kept, what was drawn behind it is forgotten and the random numbers go back to where they were: the climb
+kept, what was drawn behind it is forgotten and the proposals go back to where they were: the climb
 takes the way that it takes on one core, and what was forgotten was never counted.
 """
 
@@ -18,8 +18,8 @@ from cuasmrl.schedule import Schedule
 class _Drawn(NamedTuple):
     schedule: Schedule | None
     """None if moves led to nothing."""
-    state: tuple[Any, ...]
-    """Of the random numbers, behind it."""
+    state: Any
+    """Of the proposals, behind it."""
 
 
 class Lookahead:
@@ -28,8 +28,8 @@ class Lookahead:
     def __init__(self, walk: Walk) -> None:
         self.walk = walk
         self._waiting: deque[_Drawn] = deque()
-        self._state = walk.rng.getstate()
-        """Of the random numbers, behind the proposal that was taken last."""
+        self._state = walk.proposals.state()
+        """Of the proposals, behind the one that was taken last."""
 
     def propose(self, moves: int = 1) -> float | None:
         """As `Walk.propose`."""
@@ -63,10 +63,10 @@ class Lookahead:
         if schedule is not None:
             walk.game.clock.announce(schedule, walk.schedule)
         walk.take_back()
-        return _Drawn(schedule, walk.rng.getstate())
+        return _Drawn(schedule, walk.proposals.state())
 
     def _forget(self) -> None:
         if self._waiting:
             self._waiting.clear()
             self.walk.game.clock.withdraw()
-            self.walk.rng.setstate(self._state)
+            self.walk.proposals.set_state(self._state)
