@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from cuasmrl.deploy.fleet.head import Fleet, run_fleet
-from cuasmrl.deploy.fleet.pool import Alone, Done, Failed, Pool, Processes, check_memory
+from cuasmrl.deploy.fleet.pool import Alone, Done, Failed, Pool, Processes
 from cuasmrl.deploy.fleet.tasks import Answer, Job, Survey, Surveyed, Task
 from cuasmrl.deploy.store import Store
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices.pool import check_memory
 from tests.deploy.fleet.playing import GIVEN, recorded_store, work
 
 

@@ -15,10 +15,9 @@ from typing import Any
 from cuasmrl.deploy.fleet.pool import ATTEMPTS, PATIENCE, Done, Failed, Work, attempted
 from cuasmrl.deploy.fleet.tasks import Answer, Task
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices.pool.cluster import connected
 
 _LOOK = 1.0
-NEWEST = "newest"
-"""Of addresses: a cluster of this machine, which is started if there is none."""
 
 
 class _NodeLostError(Exception):
@@ -92,7 +91,7 @@ class OnRay:
         """Also again, where the node that this process was connected to is gone."""
         if self._ray is not None:
             self._ray.shutdown()
-        self._ray = _connected(self._address)
+        self._ray = connected(self._address)
         self._task = self._ray.remote(self._work).options(max_retries=0, num_cpus=1)
 
     def _answer(self, reference: Any) -> Answer | Failed | str:
@@ -134,26 +133,3 @@ class OnRay:
 
 def _sees(path: str) -> bool:
     return Path(path).exists()
-
-
-def _connected(address: str | None) -> Any:
-    try:
-        import ray
-        import ray.util.scheduling_strategies
-    except ImportError:
-        raise CuasmrlError(
-            "Ray is not installed; pip install 'cuasmrl[fleet]', or leave out --on ray"
-        ) from None
-    if ray.is_initialized():
-        return ray
-    given: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
-    given |= {"include_dashboard": False} if address in (None, NEWEST) else {"address": address}
-    try:
-        ray.init(**given)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        sentence = " ".join(str(error).split())[:300]
-        raise CuasmrlError(
-            f"no Ray cluster at {address or 'this machine'}: {sentence}; start one with `ray start --head`, "
-            f"by the same version (Ray {ray.__version__})"
-        ) from error
-    return ray

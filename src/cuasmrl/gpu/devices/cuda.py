@@ -100,6 +100,7 @@ class CudaTimer:
     ) -> None:
         """`launch` is the one that was traced, with its buffers as they are before it; they are copied."""
         self.kernel = kernel
+        self.connect = connect
         self.gpu = find(ordinal, connect)
         _check_arch(kernel, self.gpu)
         _check_launch(kernel, launch)
