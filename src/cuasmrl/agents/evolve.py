@@ -32,7 +32,7 @@ class Evolve:
     """Share of children with two parents."""
     most_mutations: int = 3
     """Random moves that a child gets at most; at least one."""
-    lag: int = 0
+    lag: int = 3
     """Children that are made before the answer about the one before them is taken."""
     mix: Mix = field(default_factory=Mix)
     """The moves of mutations."""

@@ -3,9 +3,9 @@
 Two things make that possible. A climb may have a *lag*: so many proposals are drawn before the answer about
 the one before them is taken, on any number of cores, so they are certain to be asked for. And most proposals
 are refused, so those that would follow are known before the answer is there: they are drawn on the board,
-announced to the device, and taken back. Answers are taken in order. When a proposal is kept, what was drawn
-behind the certain ones is forgotten and the proposals go back to where they were: the climb takes the way that
-it takes on one core, and what was forgotten was never counted.
+announced to the device, and taken back. Answers are taken in order. When one is kept, what was drawn behind
+the certain ones is forgotten and the proposals go back to where they were: the climb takes the way that it
+takes on one core, and what was forgotten was never counted.
 """
 
 from __future__ import annotations

@@ -14,13 +14,14 @@ from typing import Any
 from rich.table import Table
 
 from cuasmrl import workloads
-from cuasmrl.agents import AGENTS, match
+from cuasmrl.agents import Agent, match
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.devices import Timer, VirtualTimer
 from cuasmrl.gpu.devices.pool import Crew, PooledTimer, Processes, replica_of
 from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.optimize.players import agent_of
 from cuasmrl.workloads.tracing import trace_workload
 
 KERNELS = ("gemm_leaky_relu/m64n64k64_w4_s4", "bmm/m128n128k64_w8_s3", "softmax/w8")
@@ -63,14 +64,14 @@ def workers(
     budget: int,
     rounds: int,
     seed: int,
+    batch: int | None,
     progress: Callable[[int, int], None],
 ) -> list[Round]:
     """Every number of workers in every round, one after the other, so that all meet the same load.
 
     One worker is this process, without threads.
     """
-    for agent in players:
-        AGENTS.named(agent)
+    agents = {name: agent_of(name, batch) for name in players}
     found: list[Round] = []
     total = len(kernels) * len(players) * rounds * len(counts)
     for name in kernels:
@@ -80,8 +81,8 @@ def workers(
         with contextlib.ExitStack() as opened:
             timers = {count: opened.enter_context(_timer(known, count)) for count in dict.fromkeys(counts)}
             for timer in timers.values():
-                _warmed(kernel, timer, players[0], seed)
-            for agent in players:
+                _warmed(kernel, timer, agents[players[0]], seed)
+            for agent in agents.items():
                 for _ in range(rounds):
                     for count in counts:
                         found.append(_game(kernel, timers[count], name, agent, count, budget, seed))
@@ -137,24 +138,30 @@ def _no_launch() -> Any:
     raise AssertionError("the virtual GPU launches nothing")
 
 
-def _warmed(kernel: TracedKernel, timer: Timer, agent: str, seed: int) -> None:
+def _warmed(kernel: TracedKernel, timer: Timer, agent: Agent, seed: int) -> None:
     """Code compiled, workers there."""
     if isinstance(timer, PooledTimer):
         timer.gather()
-    match(AGENTS.named(agent), kernel, timer, _WARM, seed + 1)
+    match(agent, kernel, timer, _WARM, seed + 1)
 
 
 def _game(
-    kernel: TracedKernel, timer: Timer, name: str, agent: str, count: int, budget: int, seed: int
+    kernel: TracedKernel,
+    timer: Timer,
+    name: str,
+    agent: tuple[str, Agent],
+    count: int,
+    budget: int,
+    seed: int,
 ) -> Round:
     asked = _forgetful(timer)
     pids = asked.processes if isinstance(asked, PooledTimer) else []
     before, start = time.process_time() + _processor(pids), time.perf_counter()
-    clock: Clock = match(AGENTS.named(agent), kernel, asked, budget, seed)
+    clock: Clock = match(agent[1], kernel, asked, budget, seed)
     seconds = time.perf_counter() - start
     processor = time.process_time() + _processor(pids) - before
     return Round(
-        name, agent, count, seconds, processor, clock.spent, clock.best.digest, os.getloadavg()[0]
+        name, agent[0], count, seconds, processor, clock.spent, clock.best.digest, os.getloadavg()[0]
     )  # fmt: skip
 
 

@@ -88,6 +88,14 @@ def optimize(
     seed: Annotated[
         int | None, typer.Option("--seed", help="Of the agent; 0 by default.", show_default=False)
     ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch",
+            help="Candidates that greedy, evolve or policy proposes at a time: keeps more workers busy.",
+            show_default=False,
+        ),
+    ] = None,
     scoreboards: ScoreboardsName = None,
     l2: L2Name = None,
     objective: ObjectiveName = None,
@@ -137,7 +145,7 @@ def optimize(
     asked: dict[str, Any] = {
         "source": kernel_of, "config": config, "trial": trial,
         "sizes": sizes_given(kernel_of, launch, settings), "launch": str(launch) if launch else None,
-        "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed,
+        "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed, "batch": batch,
         "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
         "l2": l2_named(l2) if l2 else None,
         "objective": objective_named(objective) if objective else None,

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cuasmrl.agents import AGENTS, Agent
+from cuasmrl.agents import Agent
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
@@ -130,7 +130,7 @@ def optimize(
     """Start a run in a new directory; with a crew its workers time what the agent asks for."""
     watch = watch or Watch()
     request.check()
-    agent = AGENTS.named(request.agent)
+    agent = request.player
     if run is not None:
         check_vacant(run)
     _check_output(output)
@@ -177,7 +177,7 @@ def resume(
     if request.agent == BY_HAND:
         raise CuasmrlError(f"{run} was played by hand; go on with `cuasmrl play --from {run}`")
     _check_output(output)
-    agent = AGENTS.named(request.agent)
+    agent = request.player
     subject = prepare(request, watch.choosing)
     difference = directory.config.difference(config_of(request, agent, subject))
     if difference is not None:

@@ -79,6 +79,9 @@ def workers(
     budget: Annotated[int, typer.Option("--budget", help="Evaluations of a game.", min=1)] = 300,
     rounds: Annotated[int, typer.Option("--rounds", help="Games of each kind, in turn.", min=1)] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Of the agents.")] = 0,
+    batch: Annotated[
+        int | None, typer.Option("--batch", help="Candidates that agents propose at a time.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Evaluations per second of one kernel on several workers beside those on one, in one run."""
@@ -87,7 +90,14 @@ def workers(
     counts = (1, *(count or [2]), *((measured.RAY,) if ray else ()))
     with progress("playing", as_json) as advance:
         found = measured.workers(
-            workload or measured.KERNELS, agent or measured.PLAYERS, counts, budget, rounds, seed, advance
+            workload or measured.KERNELS,
+            agent or measured.PLAYERS,
+            counts,
+            budget,
+            rounds,
+            seed,
+            batch,
+            advance,
         )
     if as_json:
         print_json([one.as_dict() for one in found])
