@@ -206,7 +206,7 @@ class CudaTimer:
             gpu=self.gpu.name,
             arch=self.gpu.arch,
             l2=self.kernel.l2,
-            method="CUPTI" if self.ready.by_activity else "events",
+            method=_method(self.ready),
             compared=compared,
         )
 
@@ -328,6 +328,12 @@ class CudaTimer:
         sentence = f"schedule {schedule.digest[:12]} of {self.kernel.cubin.source} {reason}"
         self._failures[schedule.key] = sentence
         return CandidateError(sentence, schedule.key)
+
+
+def _method(ready: Ready) -> str:
+    if ready.by_activity:
+        return "CUPTI"
+    return "events in graphs" if ready.by_graphs else "events"
 
 
 def _check_arch(kernel: LaunchedKernel, gpu: Gpu) -> None:
