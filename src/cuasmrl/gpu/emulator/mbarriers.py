@@ -188,6 +188,8 @@ class Mbarriers:
                 found |= done
                 seen = np.flatnonzero(done.any(axis=(1, 2)))
                 self._machine.shared.observe(barrier.slot, seen, barrier.phase[seen])
+                if self._machine.tensor_memory is not None:
+                    self._machine.tensor_memory.observe(barrier.slot, seen, barrier.phase[seen])
         return found
 
     def _release(self) -> None:
