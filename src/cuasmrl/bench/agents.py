@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import process_time
@@ -26,6 +25,7 @@ from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.devices import Objective, Timer, VirtualTimer
 from cuasmrl.gpu.devices.hidden import HiddenTimer, Secret
+from cuasmrl.gpu.devices.pool.jobs import jobs_of
 from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import FINALISTS
@@ -113,7 +113,11 @@ class Played:
 
 
 def agents(
-    contest: Contest, progress: Callable[[int, int], None], keep: Path | None = None, jobs: int = 2
+    contest: Contest,
+    progress: Callable[[int, int], None],
+    keep: Path | None = None,
+    jobs: int = 2,
+    on: str | None = None,
 ) -> list[Played]:
     """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
@@ -133,7 +137,7 @@ def agents(
     ]
 
     def play(left: list[Key]) -> Iterator[Played]:
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        with jobs_of(jobs, on) as pool:
             tasks = [
                 pool.submit(_play, contest.chip, setup, tuple(budgets)) for setup, budgets in by_setup(left)
             ]
@@ -209,7 +213,8 @@ def _judged(
 
 def _timer(device: str, kernel: TracedKernel, objective: Objective, seed: int) -> Timer:
     if device == VIRTUAL:
-        return VirtualTimer(kernel, objective, seed)
+        # The other cores have games of their own.
+        return VirtualTimer(kernel, objective, seed, workers=1)
     return HiddenTimer(kernel, Secret.parse(device), seed)
 
 

@@ -19,6 +19,7 @@ from cuasmrl.cli.console import (
     progress,
     scoreboards_named,
 )
+from cuasmrl.cli.workers import On
 from cuasmrl.errors import CuasmrlError
 
 
@@ -98,6 +99,7 @@ def agents(
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
+    on: On = None,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
     objective: ObjectiveName = None,
@@ -126,7 +128,7 @@ def agents(
         first_seed,
         tuple(device or [VIRTUAL]),
     )
-    show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
+    show(lambda advance: measure(contest, advance, keep, jobs, on), agents_table, as_json)
 
 
 @app.command()
@@ -161,6 +163,7 @@ def objective(
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
+    on: On = None,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
     l2: L2Name = None,
@@ -184,7 +187,7 @@ def objective(
         l2=l2_named(l2),
         first_seed=first_seed,
     )
-    show(lambda advance: measure(contest, advance, keep, jobs), objective_table, as_json)
+    show(lambda advance: measure(contest, advance, keep, jobs, on), objective_table, as_json)
 
 
 @app.command(cls=ListsAgents)

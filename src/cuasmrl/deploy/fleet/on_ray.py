@@ -14,8 +14,7 @@ from typing import Any
 
 from cuasmrl.deploy.fleet.pool import ATTEMPTS, PATIENCE, Done, Failed, Work, attempted
 from cuasmrl.deploy.fleet.tasks import Answer, Task
-from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.devices.pool.cluster import connected
+from cuasmrl.gpu.devices.pool.cluster import check_shared, connected
 
 _LOOK = 1.0
 
@@ -48,7 +47,7 @@ class OnRay:
         self.patience = patience
         self._connect()
         for folder in shared:
-            self._check_shared(folder)
+            check_shared(self._ray, folder)
 
     @property
     def width(self) -> int:
@@ -103,33 +102,3 @@ class OnRay:
         except self._ray.exceptions.RayError as error:
             return f"a worker on Ray was lost ({type(error).__name__})"
         return answer
-
-    def _check_shared(self, folder: Path) -> None:
-        """Every node must see what is written here."""
-        probe = folder / ".reached"
-        probe.write_text("")
-        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
-        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        sees = self._ray.remote(_sees)
-        asked = [
-            sees.options(num_cpus=0, scheduling_strategy=strategy(node, soft=False)).remote(str(probe))
-            for node in nodes
-        ]
-        blind = [node for node, reference in zip(nodes, asked, strict=True) if not self._sees(reference)]
-        probe.unlink()
-        if blind:
-            raise CuasmrlError(
-                f"{folder} cannot be reached from {len(blind)} of {len(nodes)} nodes; put store and runs "
-                "where all of them see it (CUASMRL_STORE, --run)"
-            )
-
-    def _sees(self, reference: Any) -> bool:
-        """A node that goes while it is asked will get no tasks either."""
-        try:
-            return bool(self._ray.get(reference))
-        except self._ray.exceptions.RayError:
-            return True
-
-
-def _sees(path: str) -> bool:
-    return Path(path).exists()

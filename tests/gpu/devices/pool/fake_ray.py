@@ -16,6 +16,14 @@ class RayError(Exception):
     """As `ray.exceptions.RayError`."""
 
 
+class RayTaskError(RayError):
+    """As `ray.exceptions.RayTaskError`: the function failed."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 class WorkerCrashedError(RayError):
     pass
 
@@ -39,7 +47,10 @@ class _Remote:
         def run() -> None:
             strategy = self._options.get("scheduling_strategy")
             blind = strategy is not None and strategy in self._ray.blind
-            task.answer.append(False if blind else self._function(*arguments))
+            try:
+                task.answer.append(False if blind else self._function(*arguments))
+            except Exception as error:
+                task.answer.append(RayTaskError(error))
 
         task = Task(threading.Thread(target=run, daemon=True), self._options)
         self._ray.tasks.append(task)
@@ -61,9 +72,13 @@ class FakeRay(types.ModuleType):
         self.blind: set[str] = set()
         """Nodes that do not see the files of this one."""
         self.tasks: list[Task] = []
+        self.losses = 0
+        """So many of the next answers never arrive."""
         self.up = False
         self.given: dict[str, Any] = {}
-        self.exceptions = types.SimpleNamespace(RayError=RayError, LocalRayletDiedError=RayError)
+        self.exceptions = types.SimpleNamespace(
+            RayError=RayError, RayTaskError=RayTaskError, LocalRayletDiedError=RayError
+        )
         affinity = types.SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node, soft: node)
         self.util = types.ModuleType("ray.util")
         self.util.get_node_ip_address = lambda: "127.0.0.1"  # type: ignore[attr-defined]
@@ -105,6 +120,11 @@ class FakeRay(types.ModuleType):
         if task.lost:
             raise WorkerCrashedError
         task.thread.join()
+        if self.losses:
+            self.losses -= 1
+            raise WorkerCrashedError
+        if isinstance(task.answer[0], RayTaskError):
+            raise task.answer[0]
         return task.answer[0]
 
     def cancel(self, task: Task, force: bool) -> None:

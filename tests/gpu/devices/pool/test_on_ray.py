@@ -109,7 +109,9 @@ def test_more_workers_than_a_cluster_has_places_for(ray: FakeRay) -> None:
 def test_a_store_that_a_node_does_not_see(ray: FakeRay, tmp_path: Path) -> None:
     ray.blind.add("node-1")
     ray.processors = 2
-    with pytest.raises(CuasmrlError, match=r"cannot be reached from 1 of 2 nodes; put store and runs where"):
+    with pytest.raises(
+        CuasmrlError, match=r"cannot be reached from 1 of 2 nodes; put it where all of them see it"
+    ):
         fleets.OnRay("10.0.0.1:6379", [tmp_path])
     assert not list(tmp_path.iterdir())
 

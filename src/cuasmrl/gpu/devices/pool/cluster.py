@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from cuasmrl.errors import CuasmrlError
@@ -40,6 +41,41 @@ def connected(address: str | None) -> Any:
             f"by the same version (Ray {ray.__version__})"
         ) from error
     return ray
+
+
+def check_shared(ray: Any, folder: Path) -> None:
+    """Every node must see what is written here."""
+    probe = folder / ".reached"
+    try:
+        probe.write_text("")
+    except OSError as error:
+        raise CuasmrlError(f"cannot write {folder}: {error.strerror}; choose a writable place") from error
+    nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    sees = ray.remote(_sees)
+    asked = [
+        sees.options(num_cpus=0, scheduling_strategy=strategy(node, soft=False)).remote(str(probe))
+        for node in nodes
+    ]
+    blind = sum(not _answer(ray, reference) for reference in asked)
+    probe.unlink()
+    if blind:
+        raise CuasmrlError(
+            f"{folder} cannot be reached from {blind} of {len(nodes)} nodes; put it where all of them see it "
+            "(CUASMRL_STORE for the store, --run or --work for the rest)"
+        )
+
+
+def _answer(ray: Any, reference: Any) -> bool:
+    """A node that goes while it is asked will get no tasks either."""
+    try:
+        return bool(ray.get(reference))
+    except ray.exceptions.RayError:
+        return True
+
+
+def _sees(path: str) -> bool:
+    return Path(path).exists()
 
 
 @contextmanager
