@@ -13,7 +13,8 @@ from tests.command import run
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same tour with a kernel of fewer instructions, which does less."""
+    """The same tour with a kernel of fewer instructions, which does less, by a player that plans nothing."""
+    monkeypatch.setattr(demo, "AGENT", "greedy")
     monkeypatch.setattr(demo, "CONFIG", "m64n64k32_w4_s3")
     monkeypatch.setattr("cuasmrl.optimize.Request", partial(Request, sizes={"M": 128, "N": 128, "K": 256}))
 
