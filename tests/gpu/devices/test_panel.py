@@ -106,7 +106,7 @@ def test_who_was_ahead_may_fall_behind_by_as_much_more() -> None:
 
 def test_several_blocks_hide_delays_on_the_way() -> None:
     panel, chips = panel_of([990, 800, 800, 800], noise=0.01, least=0.002)
-    several = Panel([replace(chip, blocks=3) for chip in chips], OLD, 0.01, 0.002)  # type: ignore[type-var]
+    several = Panel([replace(chip, blocks=3) for chip in chips], OLD, 0.01, 0.002)  # type: ignore[misc]
     assert panel.time(NEW, Rival(RIVAL, 900.0)) == pytest.approx(945)
     assert several.time(NEW, Rival(RIVAL, 900.0)) == pytest.approx(990)
 
