@@ -48,6 +48,10 @@ class Condition:
         """See `Courses.follow`."""
         return self._courses.follow(table, rival, allowed)
 
+    def behind(self, passes: Int, rival: Int, allowed: int) -> int:
+        """See `Courses.behind`."""
+        return self._courses.behind(passes, rival, allowed)
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -148,16 +152,19 @@ class Panel:
         self, new: Seen, k: int, schedule: Schedule, rival: Int, total: float, squares: float
     ) -> float:
         """By how much a schedule was behind when its replay was given up; 0 if it was not."""
-        if self._early is None or not isnan(new.ratios[k]):
+        if self._early is None:
             return 0.0
         early = self._early + max(0.0, -total)
         if not self._is_lost(k + 1, total + early, squares + early * early):
             return 0.0
-        course = self._course(k, schedule, rival, int(early * self._starts[k]))
-        if course.behind:
-            return course.behind / self._starts[k]
-        self._enter(new, k, course)
-        return 0.0
+        allowed = int(early * self._starts[k])
+        if not isnan(new.ratios[k]):
+            # Replayed before, against another rival: the answer must not depend on that.
+            return self.conditions[k].behind(new.passes[k], rival, allowed) / self._starts[k]
+        course = self._course(k, schedule, rival, allowed)
+        if not course.behind:
+            self._enter(new, k, course)
+        return course.behind / self._starts[k]
 
     def _error(self, done: int, behind: float, squares: float) -> float:
         """Of the mean over the conditions so far, as a guess of that over all.

@@ -16,7 +16,7 @@ import numpy as np
 from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.model import Model
-from cuasmrl.gpu.timing.records import FAR, Row
+from cuasmrl.gpu.timing.records import FAR, Job, Row
 from cuasmrl.gpu.timing.sheet import NOTHING, Sheet, new_sheet
 
 _REMEMBERED = 4
@@ -78,6 +78,11 @@ class Courses:
                 self._known = [*self._known, course][-_REMEMBERED:]
         return course
 
+    def behind(self, passes: Int, rival: Int, allowed: int) -> int:
+        """By how much a replay that was finished would have been behind a rival when it was given up."""
+        patience = self.model.resident * int(self.model.work[Job.WARPS_PER_BLOCK])
+        return behind_when_given_up(passes, rival, allowed, patience)
+
     def _base(self, table: Int, marks: Int) -> tuple[Course | None, int]:
         """The course that shares most with a schedule, and the marks up to which it does."""
         base, shared = None, 0
@@ -135,6 +140,18 @@ def marks_passed(table: Int, other: Int, looks: Int, marks: Int) -> int:
     while passed < len(marks) and marks[passed] <= first:
         passed += 1
     return passed
+
+
+@compiled
+def behind_when_given_up(passes: Int, rival: Int, allowed: int, patience: int) -> int:
+    """0 if it is never given up."""
+    late = 0
+    for number in range(len(rival)):
+        behind = passes[number] - rival[number]
+        late = late + 1 if behind > allowed else 0
+        if late >= patience:
+            return behind
+    return 0
 
 
 @compiled
