@@ -147,7 +147,7 @@ def behind_when_given_up(passes: Int, rival: Int, allowed: int, patience: int) -
     """0 if it is never given up."""
     late = 0
     for number in range(len(rival)):
-        behind = passes[number] - rival[number]
+        behind: int = passes[number] - rival[number]
         late = late + 1 if behind > allowed else 0
         if late >= patience:
             return behind
