@@ -122,6 +122,22 @@ def test_what_was_replayed_before_makes_no_difference() -> None:
     assert told[0] == told[1] == pytest.approx(924)
 
 
+def test_what_another_panel_knows_is_a_saving_and_changes_no_answer() -> None:
+    for blocks in (1, 3):
+        panels = []
+        for _ in range(3):
+            _, chips = panel_of([990, 800, 800, 800], noise=0.01, least=0.002)
+            for chip in chips:
+                chip.blocks = blocks
+                chip.asked.clear()
+            panels.append((Panel(chips, OLD, 0.01, 0.002), chips))  # type: ignore[arg-type]
+        (first, _), (second, chips), (alone, _) = panels
+        first.time(RIVAL)
+        second.learn(RIVAL, first.known(RIVAL))
+        assert second.time(NEW, Rival(RIVAL, 900.0)) == alone.time(NEW, Rival(RIVAL, 900.0))
+        assert asked(chips, RIVAL) == 0
+
+
 def test_several_blocks_hide_delays_on_the_way() -> None:
     panel, chips = panel_of([990, 800, 800, 800], noise=0.01, least=0.002)
     several = Panel([replace(chip, blocks=3) for chip in chips], OLD, 0.01, 0.002)  # type: ignore[misc]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isnan, nan, sqrt
 from statistics import fmean
-from threading import Event, Lock
-from typing import TypeAlias
+from threading import Lock
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,12 @@ class Seen:
     """When visits of blocks ended, under the same conditions."""
 
 
+class Withdrawn(Protocol):
+    """Whether whoever asked has lost interest."""
+
+    def is_set(self) -> bool: ...
+
+
 class Panel:
     """A schedule's time is that of the original, times the mean ratio of the two over the conditions.
 
@@ -96,16 +102,19 @@ class Panel:
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()
         """Schedules seen lately, by their key."""
         self._tables: dict[int, tuple[bytes, Int]] = {}
-        courses = [self._course(k, original) for k in range(len(self.conditions))]
-        self._starts = [course.cycles for course in courses]
+        self._original = original
+        self._courses = [self._course(k, original) for k in range(len(self.conditions))]
+        self._starts = [course.cycles for course in self._courses]
         self.start = fmean(self._starts)
         """Cycles of the original."""
-        self._seen[original.key] = Seen([1.0] * len(courses), [course.passes for course in courses])
         # Several blocks on an SM hide each other's delays: who is behind on the way may not be at the end.
         is_steady = all(condition.blocks == 1 for condition in self.conditions)
         self._early = _EARLY * self._decisive() if is_steady else None
+        self.forget()
 
-    def time(self, schedule: Schedule, rival: Rival | None = None, withdrawn: Event | None = None) -> float:
+    def time(
+        self, schedule: Schedule, rival: Rival | None = None, withdrawn: Withdrawn | None = None
+    ) -> float:
         """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask; who
         does not want the answer any more says so."""
         if rival is not None:
@@ -117,12 +126,40 @@ class Panel:
         found = self._remembered(schedule)
         return [self._ratio(found, k, schedule) for k in range(len(self.conditions))]
 
+    def forget(self) -> None:
+        """All that has been replayed but the original."""
+        of_original = Seen([1.0] * len(self.conditions), [course.passes for course in self._courses])
+        with self._lock:
+            self._seen.clear()
+            self._seen[self._original.key] = of_original
+
+    def known(self, schedule: Schedule) -> list[float]:
+        """Its ratios as far as they were needed, NaN under the other conditions; behind them, where that may
+        decide a race, when visits of blocks ended under each."""
+        found = self._remembered(schedule)
+        told = list(found.ratios)
+        if self._early is not None:
+            for passes, course in zip(found.passes, self._courses, strict=True):
+                told += passes.tolist() if len(passes) else [nan] * len(course.passes)
+        return told
+
+    def learn(self, schedule: Schedule, told: Sequence[float]) -> None:
+        """What another panel of the same conditions knows of it."""
+        found = self._remembered(schedule)
+        at = len(self.conditions)
+        for k, course in enumerate(self._courses):
+            end = at + len(course.passes)
+            if not isnan(told[k]):
+                found.passes[k] = np.array(told[at:end], np.int64)
+                found.ratios[k] = told[k]
+            at = end
+
     def _decisive(self) -> float:
         """How far behind is enough under the first condition."""
         scale = self.margin * sqrt(1 - 1 / len(self.conditions))
         return scale * min(self.noise, self.least_noise / max(1 - scale * _SHARE, _SHARE))
 
-    def _race(self, schedule: Schedule, rival: Rival, withdrawn: Event | None) -> float:
+    def _race(self, schedule: Schedule, rival: Rival, withdrawn: Withdrawn | None) -> float:
         new, old = self._remembered(schedule), self._remembered(rival.schedule)
         count, total, squares = len(self.conditions), 0.0, 0.0
         for k in range(count):
