@@ -242,7 +242,7 @@ _DECLARATIONS = [
     *_copying("UTCBAR", "async", widths=Widths.TENSOR_CORE, padded=True),
     *_engine("UTCSHIFT", "async", widths=Widths.TENSOR_CORE),
     *_engine("UTCATOMSWS", "async", shape=Shape.RESULT),
-    *_engine("LDTM", "tmem", shape=Shape.RESULT, widths=Widths.TENSOR_MEMORY, order=Order.MEMORY,
+    *_engine("LDTM", "tmem", shape=Shape.ALL_BUT_LAST, widths=Widths.TENSOR_MEMORY, order=Order.MEMORY,
              reads=Space.TENSOR, settles=True),
     *_engine("STTM", "tmem", widths=Widths.TENSOR_MEMORY, order=Order.MEMORY, writes=Space.TENSOR),
     *_copying("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", "async", widths=Widths.TENSOR_COPY),
