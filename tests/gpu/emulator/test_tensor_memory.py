@@ -309,9 +309,17 @@ def test_books_of_the_compiler_begin_as_zero() -> None:
     assert not made.undefined
 
 
-@pytest.mark.parametrize("line", ["LDTM.x8.PACK16BIT.16dp64bit R24, tmem[UR8]", "LDTM.STAT.x8.MAX.S32 R5, R24, tmem[UR8]", "UTCBAR [UR4], UR6",
-                                  "UTCATOMSWS.AND UR3, UR4", "LDTM R24, tmem[R4]",
-                                  "UTCBAR.MULTICAST [UR4], URZ"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "LDTM.x8.PACK16BIT.16dp64bit R24, tmem[UR8]",
+        "LDTM.STAT.x8.MAX.S32 R5, R24, tmem[UR8]",
+        "LDTM R24, tmem[R4]",
+        "UTCBAR [UR4], UR6",
+        "UTCBAR.MULTICAST [UR4], URZ",
+        "UTCATOMSWS.AND UR3, UR4",
+    ],
+)
 def test_refused(line: str) -> None:
     with pytest.raises(CuasmrlError, match="cannot be emulated"):
         made_of(line)
