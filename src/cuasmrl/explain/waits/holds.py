@@ -23,6 +23,8 @@ _SCOREBOARDS = {
     Cause.LATENCY: Reason.LONG_SCOREBOARD,
     Cause.L2_SHARE: Reason.L2_SHARE,
     Cause.DRAM: Reason.DRAM,
+    Cause.MBARRIER: Reason.MBARRIER,
+    Cause.TMA: Reason.TMA,
 }
 _COPIES = {Cause.L2_SHARE: Reason.L2_SHARE, Cause.DRAM: Reason.DRAM}
 """Else they are waited for as copies."""

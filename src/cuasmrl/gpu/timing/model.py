@@ -11,6 +11,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.chips import chip as chip_named
 from cuasmrl.gpu.emulator import Trace
+from cuasmrl.gpu.timing.beside import needs_sides
 from cuasmrl.gpu.timing.code import Code, Int
 from cuasmrl.gpu.timing.machine import Layout, Machine, layout_of, machine_of
 from cuasmrl.gpu.timing.memory_system import L2, Traffic, share_of, traffic_of
@@ -22,8 +23,8 @@ from cuasmrl.markup import card
 from cuasmrl.schedule import Schedule
 
 _STANDS_STILL = (
-    "The replay stands still: a barrier waits for warps that have ended, or products of a warpgroup for what "
-    "some of its warps never issue."
+    "The replay stands still: a barrier waits for warps that have ended, products of a warpgroup for what "
+    "some of its warps never issue, or a phase of an mbarrier for arrivals that wait for it themselves."
 )
 
 
@@ -124,6 +125,7 @@ class Model:
         self.machine = self._machine(self.parameters)
         self.code = self._code(self.parameters)
         self._has_products = any(i.is_product for i in self.listing.instructions)
+        self._has_events = any(map(needs_sides, self.listing.instructions))
 
     def with_parameters(self, parameters: Parameters, keeps_code: bool = False) -> Model:
         """The same kernel on the same chip under other numbers; its code is kept if no number that it
@@ -159,7 +161,8 @@ class Model:
     def layout(self, blocks: int) -> Layout:
         """Where the records of a replay of so many blocks begin."""
         per_block = int(self.work[Job.WARPS_PER_BLOCK])
-        return layout_of(self.machine, self.resident, per_block, blocks, self._has_products)
+        phases = int(self.work[Job.PHASES]) if self._has_events else None
+        return layout_of(self.machine, self.resident, per_block, blocks, self._has_products, phases)
 
     def table(self, schedule: Schedule) -> Int:
         return self.code.table(schedule)

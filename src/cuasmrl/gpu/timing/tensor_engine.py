@@ -23,7 +23,7 @@ from cuasmrl.gpu.timing.records import (
     Squad,
     Warp,
 )
-from cuasmrl.gpu.timing.waits import ready_time, up
+from cuasmrl.gpu.timing.waits import resume, up
 
 _SQUAD_WIDTH, _WARP_WIDTH = int(Squad.WIDTH), int(Warp.WIDTH)
 
@@ -91,7 +91,7 @@ def release(code: Int, layout: Layout, state: Int, g: int, first: int, now: int)
         if 0 < target <= state[g + Squad.CLOSED]:
             w = first + k * _WARP_WIDTH
             set_end(state, g, w, target)
-            state[state[w + Warp.READY]] = ready_time(code, state, w)
+            resume(code, layout, state, w)
             state[g + Squad.AWAITED + k] = 0
     for next_of_core in range(layout.nexts, layout.nexts + SUB_CORES):
         state[next_of_core] = min(state[next_of_core], now + 1)
