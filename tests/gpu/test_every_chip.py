@@ -40,9 +40,9 @@ def test_a_chip_without_timing_data_is_refused_first(monkeypatch: pytest.MonkeyP
         trace_workload(workload, workload.configs[0], novel, {"n": 65536})
 
 
-def test_tensor_memory_is_refused_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_timed_is_refused_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traced, "trace_share", executed)
     workload = workloads.get("gemm_leaky_relu")
     config = workload.config("m64n64k64_w4_s4")
-    with pytest.raises(CuasmrlError, match="cannot be emulated"):
+    with pytest.raises(CuasmrlError, match="which the model does not have"):
         trace_workload(workload, config, chip("b200"), {"M": 64, "N": 64, "K": 64})

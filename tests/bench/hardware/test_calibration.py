@@ -79,7 +79,7 @@ def test_matrices_behind_copies() -> None:
 
 
 def test_experiments_that_a_gpu_does_not_have_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A T4 has no asynchronous copies, and the emulator no products in tensor memory."""
+    """A T4 has no asynchronous copies, and the model no products in tensor memory."""
     t4 = Clocked(slow, name="Tesla T4", scene=Scene(arch=75))
     for row in unsettled_rows(Session(0, partial(ClockedDriver, t4))):
         assert (row.measured, row.samples) == (None, ())

@@ -11,6 +11,7 @@ from cuasmrl.workloads.emulation import Outcome, emulate
 FIRST_RING = (80, 86, 89)
 SECOND_RING = (75, 90, 120)
 WARPGROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
+TENSOR_MEMORY = ("UTCHMMA", "UTCIMMA", "UTCQMMA")
 
 
 def listing_of(workload: Workload, config: Config, arch: int) -> Listing:
@@ -71,8 +72,25 @@ def test_warpgroup_products(name: str, config: str) -> None:
     assert_matches(emulate(workload, chosen, 90, workload.shapes[-1]))
 
 
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("bmm", "m128n128k64_w8_s3"),
+        ("flash_attention", "m64n64_w4_s3"),
+        ("gemm_int8", "m64n64k64_w4_s3"),
+        ("gemm_fp8", "m64n64k64_w4_s3"),
+    ],
+)
+def test_tensor_memory(name: str, config: str) -> None:
+    workload = workloads.get(name)
+    chosen = workload.config(config)
+    opcodes = {i.opcode for i in listing_of(workload, chosen, 100).instructions}
+    assert not opcodes.isdisjoint(TENSOR_MEMORY)
+    assert_matches(emulate(workload, chosen, 100, workload.shapes[-1]))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("arch", FIRST_RING)
+@pytest.mark.parametrize("arch", [*FIRST_RING, 100])
 @pytest.mark.parametrize("workload", workloads.all(), ids=lambda w: w.name)
 def test_every_config_and_shape(workload: Workload, arch: int) -> None:
     for config in workload.configs:

@@ -10,7 +10,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import CHIPS
 from cuasmrl.gpu.emulator import Emulator
 from cuasmrl.gpu.timing import Model, load_parameters, occupancy
-from cuasmrl.gpu.timing.parameters import parse_parameters
+from cuasmrl.gpu.timing.parameters import chips_with_data, parse_parameters
 from cuasmrl.gpu.timing.uncertainty import compare, draw, measure
 from cuasmrl.schedule import Schedule
 
@@ -117,6 +117,25 @@ def test_absurd_numbers_are_refused(line: str, why: str) -> None:
 def test_a_missing_number_is_named() -> None:
     with pytest.raises(CuasmrlError, match="has no 'warp drive'"):
         load_parameters("a100")["warp drive"]
+
+
+def test_a_card_of_the_same_silicon_has_the_other_numbers_and_some_of_its_own() -> None:
+    card, silicon = load_parameters("a100-80gb"), load_parameters("a100")
+    assert card["launch_time"] != silicon["launch_time"]
+    assert {name: card[name] for name in card if name != "launch_time"} == {
+        name: silicon[name] for name in silicon if name != "launch_time"
+    }
+    assert "a100-80gb" not in chips_with_data()
+
+
+def test_a_number_of_its_own_has_to_exist_and_may_not_contradict_the_others() -> None:
+    head = "parameter,value,unit,low,high,certainty,source\n"
+    silicon = load_parameters("a100")
+    with pytest.raises(CuasmrlError, match="has no 'warp drive'"):
+        silicon.overridden("toy", parse_parameters("toy", head + "warp drive,1,cycles,0,3,assumed,x\n"))
+    near = parse_parameters("toy", head + "l2_latency,900,cycles,200,900,assumed,x\n")
+    with pytest.raises(CuasmrlError, match="toy contradicts itself: l2_latency is 900 cycles"):
+        silicon.overridden("toy", near)
 
 
 def test_a_choice_takes_its_values_only() -> None:

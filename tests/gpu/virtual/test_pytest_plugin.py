@@ -27,6 +27,7 @@ def test_double(seed):
     host = torch.rand(64)
     x, z = host.to("cuda"), torch.zeros(64, device="cuda")
     double[(1,)](x, z, 64)
+    assert double.device_caches[torch.cuda.current_device()][0]
     assert x.is_cuda and torch.equal(z.cpu(), 2 * host)
 
 def test_copies_are_copies():

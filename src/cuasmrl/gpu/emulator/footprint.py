@@ -193,9 +193,12 @@ def _groups(trace: Trace, instructions: frozenset[int], rooms: _Rooms) -> list[_
     access, sector = first_touches(trace, instructions)
     instruction, room = trace.access_instruction[access], rooms.of(sector)
     block = trace.access_warp[access] // trace.header.warps_per_block
-    groups = []
-    for number, buffer in np.unique(np.stack((instruction, room)), axis=1).T:
-        mine = (instruction == number) & (room == buffer)
-        by_block = {int(trace.blocks[k]): sector[mine & (block == k)] for k in np.unique(block[mine])}
-        groups.append(_Group(int(buffer), by_block))
-    return groups
+    order = np.lexsort((block, room, instruction))
+    keys = np.stack((instruction, room, block))[:, order]
+    starts = np.flatnonzero(np.any(np.diff(keys, axis=1, prepend=-2), axis=0))
+    found: defaultdict[tuple[int, int], dict[int, Sectors]] = defaultdict(dict)
+    for (number, buffer, k), sectors in zip(
+        keys[:, starts].T.tolist(), np.split(sector[order], starts[1:]), strict=True
+    ):
+        found[number, buffer][int(trace.blocks[k])] = sectors
+    return [_Group(buffer, by_block) for (_, buffer), by_block in found.items()]

@@ -28,6 +28,7 @@ from cuasmrl.gpu.emulator.recorder import Recorder
 from cuasmrl.gpu.emulator.shared_memory import SharedMemory
 from cuasmrl.gpu.emulator.spaces import Slab
 from cuasmrl.gpu.emulator.special import SpecialRegisters
+from cuasmrl.gpu.emulator.tensor_memory import TensorMemory
 from cuasmrl.gpu.emulator.undefined import Undefined
 from cuasmrl.gpu.emulator.values import FALSE, LANES, TRUE, Mask, Value
 from cuasmrl.gpu.emulator.warpgroups import WarpgroupProducts
@@ -89,6 +90,7 @@ class Machine:
         self.recorder = recorder
         self.undefined = Undefined(self)
         self.products = WarpgroupProducts(self) if program.has_products else None
+        self.tensor_memory = TensorMemory(self) if program.has_tensor_memory else None
         self.printed: list[tuple[int, str]] = []
         """Warp of the slab, and what one of its threads has printed."""
         self.living: Mask = TRUE
@@ -213,6 +215,8 @@ class Machine:
         try:
             if self.products is not None:
                 self.products.finish()
+            if self.tensor_memory is not None:
+                self.tensor_memory.finish()
         except LaneFault as fault:
             raise Fault(fault.reason, self._name, None, *self.who(fault.position)) from None
 

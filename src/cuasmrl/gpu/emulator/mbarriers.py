@@ -193,6 +193,8 @@ class Mbarriers:
                 seen = np.flatnonzero(done.any(axis=(1, 2)))
                 self._machine.shared.observe(barrier.slot, seen, barrier.phase[seen])
                 self._note(wait, barrier, done)
+                if self._machine.tensor_memory is not None:
+                    self._machine.tensor_memory.observe(barrier.slot, seen, barrier.phase[seen])
         return found
 
     def _note(self, wait: Wait, barrier: Mbarrier, done: Mask) -> None:

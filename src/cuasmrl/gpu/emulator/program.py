@@ -17,6 +17,7 @@ from cuasmrl.gpu.emulator.forms import Form, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.semantics import step_of
 from cuasmrl.gpu.emulator.semantics.bulk import finish_stores
 from cuasmrl.gpu.emulator.semantics.copies import land
+from cuasmrl.gpu.emulator.tensor_memory import TENSOR_MEMORY
 from cuasmrl.gpu.emulator.warpgroups import PRODUCTS, products_of, read_by, written_by
 from cuasmrl.gpu.emulator.warps import Warps
 from cuasmrl.schedule import control_flow
@@ -55,6 +56,7 @@ class Program:
     """Segments that look whether somebody else has changed memory: those of a spin lock."""
     has_products: bool
     """Are there products of warpgroups?"""
+    has_tensor_memory: bool
 
     def describe(self, index: int) -> str:
         """An instruction in words."""
@@ -76,13 +78,16 @@ def load_program(listing: Listing) -> Program:
     polling = {
         start for start, s in segments.items() if any(map(_polls, listing.instructions[start : s.end]))
     }
-    return Program(listing, segments, frozenset(polling), builder.has_products)
+    has_tensor_memory = any(i.opcode in TENSOR_MEMORY for i in listing.instructions)
+    return Program(listing, segments, frozenset(polling), builder.has_products, has_tensor_memory)
 
 
 def _polls(instruction: Instruction) -> bool:
     modifiers = instruction.modifiers
     if instruction.opcode in ("ATOM", "ATOMG", "ATOMS"):
         return "CAS" in modifiers or "CAST" in modifiers
+    if instruction.opcode == "UTCATOMSWS":
+        return "FIND_AND_SET" in modifiers
     if instruction.opcode == "SYNCS":
         return "PHASECHK" in modifiers and "TRYWAIT" not in modifiers
     return instruction.opcode in ("LD", "LDG") and "STRONG" in modifiers

@@ -284,10 +284,22 @@ class Recorder:
         return {name: values[order] for name, values in table.items()}
 
 
+_HASH = np.random.default_rng(0).integers(2**63, size=LANES, dtype=np.uint64) * 2 + 1
+
+
 def _distinct_rows(rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different rows in their order, and which of them each row is.
+
+    There are millions of rows and few that differ, so rows are told apart by a hash, and the few are sorted.
+    """
     if not len(rows):
         return np.zeros((0, LANES), np.int64), np.zeros(0, np.int64)
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    hashes = rows.view(np.uint64) @ _HASH
+    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+    distinct, renumbered = np.unique(rows[first], axis=0, return_inverse=True)
+    which = renumbered.reshape(-1)[which]
+    if not np.array_equal(distinct[which], rows):  # two rows with one hash
+        distinct, which = np.unique(rows, axis=0, return_inverse=True)
     return distinct, which.reshape(-1)
 
 

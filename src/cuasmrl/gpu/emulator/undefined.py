@@ -1,4 +1,4 @@
-"""Registers that hold nothing: what was read from shared memory that nobody had written.
+"""Registers that hold nothing: what was read from shared or tensor memory that nobody had written.
 
 Compilers read such memory where the value does not matter: a guarded store was skipped, and what is read is
 overwritten or selected away. So the read is no fault, the use is: as data of a store to global memory, as an
@@ -36,11 +36,12 @@ class _Source:
     """Where a value that is not there should have come from."""
 
     instruction: Instruction
+    place: str
     address: int
 
     def __str__(self) -> str:
         where = f"{self.instruction.text} at {self.instruction.address:#06x}"
-        return f"{where} read from shared memory at {self.address:#x}, never written"
+        return f"{where} read from {self.place} {self.address:#x}, never written"
 
 
 class Undefined:
@@ -55,13 +56,19 @@ class Undefined:
     def __bool__(self) -> bool:
         return bool(self._lanes)
 
-    def begin(self, instruction: Instruction, missing: npt.NDArray[np.bool_], address: int) -> None:
+    def begin(
+        self,
+        instruction: Instruction,
+        missing: npt.NDArray[np.bool_],
+        address: int,
+        place: str = "shared memory at",
+    ) -> None:
         """A load has read nothing, in these threads of each of its registers."""
         registers = [d.register for d in instruction.defs if file_of(d.register) is File.R]
         for register, threads in zip(registers, missing, strict=False):
             if threads.any():
                 self._lanes[register] = self._of(register) | threads.reshape(self._machine.shape)
-                self._sources[register] = _Source(instruction, address)
+                self._sources[register] = _Source(instruction, place, address)
 
     def execute(self, instruction: Instruction, step: Step, w: Warps) -> None:
         """Execute a step, and follow what is undefined."""

@@ -23,7 +23,7 @@ def beside(i: Instruction, parameters: Parameters) -> dict[Row, int]:
     """Fields of such an instruction; all of them go through the memory queue."""
     row = {Row.UNIT: Unit.NONE, Row.WAY: Way.OTHER, Row.WAR: parameters.cycles("tma_operands")}
     if i.opcode in ("SYNCS", "ARRIVES"):
-        row[Row.WAR] = parameters.cycles("war LDS.32 uniform")
+        row[Row.WAR] = parameters.cycles("mbarrier_operands")
         if "PHASECHK" in i.modifiers:
             # As a result from beyond the SM: the scoreboard stands for what the wait is for.
             return row | {

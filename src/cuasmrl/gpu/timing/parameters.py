@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from io import StringIO
 
 from cuasmrl.errors import CuasmrlError
@@ -97,25 +98,48 @@ class Parameters(Mapping[str, float]):
             numbers[name] = replace(old, value=value)
         return Parameters(self.chip, numbers)
 
+    def overridden(self, chip: str, own: Parameters) -> Parameters:
+        """The numbers of a chip that has these but for some of its own; the names must exist."""
+        for name in own:
+            self[name]
+        numbers = {**self.numbers, **own.numbers}
+        _check_wholes(chip, numbers)
+        return Parameters(self.chip, numbers)
+
 
 @lru_cache
 def chips_with_data() -> tuple[str, ...]:
-    """Short names of the chips that have a file."""
-    folder = resources.files("cuasmrl.gpu.timing") / "chips"
-    return tuple(sorted(file.name.removesuffix(".csv") for file in folder.iterdir()))
+    """Short names of the chips that have a file of all numbers."""
+    stems = (file.name.removesuffix(".csv") for file in _folder().iterdir())
+    return tuple(sorted(stem for stem in stems if _silicon(stem) == stem))
 
 
 @lru_cache
 def load_parameters(chip: str) -> Parameters:
-    """The data file of a chip, by its short name; chips of the same silicon share one."""
-    chip = (CHIPS[chip].silicon if chip in CHIPS else None) or chip
-    file = resources.files("cuasmrl.gpu.timing") / "chips" / f"{chip}.csv"
+    """The numbers of a chip, by its short name.
+
+    A chip of another's silicon has its numbers, but for those that stand in a file of its own.
+    """
+    silicon = _silicon(chip)
+    file = _folder() / f"{silicon}.csv"
     if not file.is_file():
         raise CuasmrlError(
-            f"there is no timing data for {chip}, so nothing can be timed on it; choose one of "
+            f"there is no timing data for {silicon}, so nothing can be timed on it; choose one of "
             f"{', '.join(chips_with_data())}"
         )
-    return parse_parameters(chip, file.read_text())
+    shared = parse_parameters(silicon, file.read_text("utf-8"))
+    own = _folder() / f"{chip}.csv"
+    if chip == silicon or not own.is_file():
+        return shared
+    return shared.overridden(chip, parse_parameters(chip, own.read_text("utf-8")))
+
+
+def _folder() -> Traversable:
+    return resources.files("cuasmrl.gpu.timing") / "chips"
+
+
+def _silicon(chip: str) -> str:
+    return (CHIPS[chip].silicon if chip in CHIPS else None) or chip
 
 
 def parse_parameters(chip: str, text: str) -> Parameters:

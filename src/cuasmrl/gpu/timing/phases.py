@@ -87,6 +87,9 @@ def synchronise(
     accepted = accept(machine, state, c, now, 1)
     state[c + Core.CONTROL_FREE] = max(state[c + Core.CONTROL_FREE], now + 1)
     complete = freed = accepted + code[p + Row.WAR] - machine.accept_delay
+    if kind <= Kind.PHASE_WAIT:
+        # Words to mbarriers are read whatever stands in the queue.
+        complete = freed = now + code[p + Row.WAR]
     record = record_of(code, work, state, p, w)
     if kind == Kind.FLUSH:
         freed = max(freed, close_stores(code, state, p, s))
@@ -220,7 +223,7 @@ def follow_up(code: Int, work: Int, layout: Layout, state: Int, p: int, w: int) 
         state[m + Meet.ARRIVED] += 1
         state[m + Meet.EXPECTED] = work[e + Happening.WARPS]
         if work[e + Happening.KIND] == Event.MEET:
-            state[s + Side.MEETING] = 1 + work[e + Happening.NUMBER]
+            state[s + Side.MEETING] = 1 + work[e + Happening.NUMBER] % NUMBERS
 
 
 @compiled

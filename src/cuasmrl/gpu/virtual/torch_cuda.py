@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from cuasmrl.gpu.chips import WARP_THREADS, Chip
 from cuasmrl.gpu.chips import chip as chip_of_name
 from cuasmrl.gpu.virtual.activation import active
+from cuasmrl.gpu.virtual.device import device_number
 
 _CPU = torch.device("cpu")
 _MOVES = ("to", "cuda", "cpu")
@@ -122,7 +123,8 @@ def as_cuda(name: str | Chip) -> Iterator[Chip]:
     answers: dict[str, Any] = {
         "is_available": lambda: True,
         "device_count": lambda: 1,
-        "current_device": lambda: 0,
+        # Triton files what it compiled by this number, and who looks there asks torch for it.
+        "current_device": lambda: device_number(chip),
         "get_device_capability": lambda device=None: chip.capability,
         "get_device_properties": lambda device=None: properties_of(chip),
         "get_device_name": lambda device=None: chip.name,

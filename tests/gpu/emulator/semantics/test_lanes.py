@@ -1,7 +1,10 @@
 """Votes, shuffles, matches and reductions over the lanes of a warp."""
 
 import functools
+import math
 import operator
+from math import inf, nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,6 +199,27 @@ def test_reductions_of_active_lanes() -> None:
     assert execute("REDUX.MAX.S32 UR0, R1", active=UPPER, R1=[-lane for lane in LANES]).one("UR0") == -16 & M
 
 
+def test_extrema_of_floats() -> None:
+    """redux.sync for floats: a NaN is left out unless asked for, and zeros have an order."""
+    mixed = np.array([-3.0, 2.5, -0.0, 0.0] * 8, np.float32)
+
+    def found(form: str, values: Any, **more: Any) -> float:
+        return execute(f"CREDUX.{form} UR0, R1", arch=100, R1=values, **more).single("UR0")
+
+    assert (found("MAX.F32", mixed), found("MIN.F32", mixed)) == (2.5, -3.0)
+    assert (found("MAXABS.F32", mixed), found("MINABS.F32", mixed)) == (3.0, 0.0)
+    zeros = np.array([-0.0, 0.0] * 16, np.float32)
+    assert math.copysign(1, found("MAX.F32", zeros)) == 1
+    assert math.copysign(1, found("MIN.F32", zeros)) == -1
+    holes = np.array([nan, -1.0, -inf, -7.0] * 8, np.float32)
+    assert (found("MAX.F32", holes), found("MIN.F32", holes)) == (-1.0, -inf)
+    nothing = execute("CREDUX.MAX.F32 UR0, R1", arch=100, R1=np.full(32, -nan, np.float32))
+    assert nothing.one("UR0") == 0x7FFF_FFFF
+    for form in ("MAX.F32.NAN", "MINABS.F32.NAN"):
+        assert execute(f"CREDUX.{form} UR0, R1", arch=100, R1=holes).one("UR0") == 0x7FFF_FFFF
+        assert not math.isnan(found(form, holes, active=[lane % 4 == 1 for lane in range(32)]))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -208,6 +232,7 @@ def test_reductions_of_active_lanes() -> None:
         "MATCH R0, R1",
         "REDUX.MAX.F32 UR0, R1",
         "CREDUX.OR UR0, R1",
+        "CREDUX.SUM.F32 UR0, R1",
     ],
 )
 def test_refusals(text: str) -> None:

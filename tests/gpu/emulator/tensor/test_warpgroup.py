@@ -1,7 +1,5 @@
 """wgmma: operands in shared memory in every layout, fragments of four warps, arithmetic of each type."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,70 +8,18 @@ from cuasmrl.gpu.emulator import Fault
 from cuasmrl.gpu.emulator.tensor.warpgroup import warpgroup_form
 from tests.gpu.emulator.by_hand import general, machine, set_pair
 from tests.gpu.emulator.tensor.dense import BITS, Bits, decode, encode, slow_sum
+from tests.gpu.emulator.tensor.placing import (
+    A_AT,
+    B_AT,
+    SHARED,
+    across_k,
+    along_k,
+    as_bytes,
+    descriptor,
+    small,
+)
 
 N = 24
-A_AT, B_AT = 0, 0x8000
-SHARED = 0x10000
-SWIZZLES = {0: 0, 128: 1, 64: 2, 32: 3}
-
-
-@dataclass(frozen=True)
-class Placed:
-    """The bytes of an operand, and the descriptor that finds them."""
-
-    image: NDArray[np.uint8]
-    descriptor: int
-
-
-def chunk_of(chunk: int, line: int, width: int) -> int:
-    """Where a chunk of 16 bytes goes in its line of a swizzled tile of eight lines."""
-    return chunk ^ {128: line, 64: line // 2, 32: line // 4}[width]
-
-
-def along_k(rows: NDArray[np.uint8], width: int, at: int, step: int) -> Placed:
-    """Rows of bytes along K. `step` is the slice of 32 bytes that the instruction takes of them."""
-    count, length = rows.shape
-    image = np.zeros(SHARED, np.uint8)
-    groups = -(-count // 8)
-    if width:
-        assert length == width
-        for r in range(count):
-            for c in range(width // 16):
-                to = at + r // 8 * 8 * width + r % 8 * width + 16 * chunk_of(c, r % 8, width)
-                image[to : to + 16] = rows[r, 16 * c : 16 * c + 16]
-        return Placed(image, descriptor(at + 32 * step, 0, 8 * width, width))
-    for r in range(count):
-        for c in range(length // 16):
-            to = at + c * 128 * groups + r // 8 * 128 + r % 8 * 16
-            image[to : to + 16] = rows[r, 16 * c : 16 * c + 16]
-    return Placed(image, descriptor(at + 2 * step * 128 * groups, 128 * groups, 128, 0))
-
-
-def across_k(rows: NDArray[np.uint8], width: int, at: int, step: int) -> Placed:
-    """The same operand with K slowest: lines are k, 16-bit elements of all rows lie along them."""
-    halves = rows.view(np.uint16)
-    count, depth = halves.shape
-    image = np.zeros(SHARED // 2, np.uint16)
-    tile = (width or 16) // 2
-    columns = -(-count // tile)
-    for n in range(count):
-        for k in range(depth):
-            chunk, within = n % tile // 8, n % 8
-            line = at // 2 + (k // 8 * columns + n // tile) * 8 * tile + k % 8 * tile
-            image[line + 8 * (chunk_of(chunk, k % 8, width) if width else chunk) + within] = halves[n, k]
-    along, down = 16 * tile, 16 * tile * columns
-    start = at + 2 * step * down
-    leading, stride = (along, down) if width else (down, along)
-    return Placed(image.view(np.uint8), descriptor(start, leading, stride, width))
-
-
-def descriptor(start: int, leading: int, stride: int, width: int) -> int:
-    return start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | SWIZZLES[width] << 62
-
-
-def as_bytes(kind: str, patterns: Bits) -> NDArray[np.uint8]:
-    word = {8: np.uint8, 16: np.uint16, 32: np.uint32}[BITS[kind]]
-    return np.ascontiguousarray(patterns.astype(word)).view(np.uint8)
 
 
 def product(
@@ -152,10 +98,6 @@ def from_sums(registers: NDArray[np.uint32], bits: int) -> Bits:
             column = 8 * (j // 4) + 2 * (lane % 4) + j % 2
             d[row, column] = int(registers[r, warp, lane]) >> bits * i & (1 << bits) - 1
     return d
-
-
-def small(rng: np.random.Generator, rows: int, depth: int, unsigned: bool = False) -> NDArray[np.float64]:
-    return rng.integers(0 if unsigned else -2, 3, (rows, depth)).astype(np.float64)
 
 
 LAYOUTS = [

@@ -28,6 +28,8 @@ from cuasmrl.gpu.emulator.semantics import (  # noqa: F401
     special,
     special_functions,
     synchronisation,
+    tensor_engine,
+    tensor_memory,
     warpgroup,
 )
 from cuasmrl.gpu.emulator.semantics.registry import SEMANTICS, executes, step_of

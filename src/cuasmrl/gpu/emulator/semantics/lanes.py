@@ -194,6 +194,8 @@ _REDUCTIONS: dict[str, Any] = {
 @executes("REDUX", "CREDUX")
 def reduce(form: Form) -> Step:
     """One number per warp out of those of the active lanes. nvdisasm leaves out the name of AND."""
+    if form.opcode == "CREDUX" and form.has("F32"):
+        return _reduce_floats(form)
     name = form.choose("SUM", "MIN", "MAX", "OR", "XOR", default="AND")
     if form.opcode == "CREDUX" and name not in ("MIN", "MAX"):
         raise UnsupportedError("reduction")
@@ -209,5 +211,33 @@ def reduce(form: Form) -> Step:
         value, active = np.broadcast_arrays(over_lanes(read(w)).view(view), w.active)
         found = function.reduce(value, axis=2, keepdims=True, where=active, initial=start)
         write(w, found.astype(view).view(np.uint32))
+
+    return step
+
+
+def _reduce_floats(form: Form) -> Step:
+    """The extremum of the active lanes, by their magnitudes for MINABS and MAXABS.
+
+    As for redux.sync (PTX ISA): -0 is smaller than +0; a NaN counts only with .NAN, or where all are NaN.
+    """
+    name = form.choose("MIN", "MAX", "MINABS", "MAXABS")
+    nan_wins = form.has("NAN")
+    mask = np.uint32(0x7FFF_FFFF if name.endswith("ABS") else 0xFFFF_FFFF)
+    smallest = name.startswith("MIN")
+    read, write = form.integer(0), form.result()
+
+    def step(w: Warps) -> None:
+        value, active = np.broadcast_arrays(over_lanes(read(w)) & mask, w.active)
+        is_nan = np.isnan(value.view(np.float32))
+        # As signed integers in the order of the numbers, zeros included.
+        bits = value.view(np.int32)
+        order = np.where(bits < 0, bits ^ np.int32(0x7FFF_FFFF), bits)
+        limits = np.iinfo(np.int32)
+        function, start = (np.minimum, limits.max) if smallest else (np.maximum, limits.min)
+        numbers = active & ~is_nan
+        found = function.reduce(order, axis=2, keepdims=True, where=numbers, initial=start)
+        found = np.where(found < 0, found ^ np.int32(0x7FFF_FFFF), found).astype(np.int32).view(np.uint32)
+        none = ~_any(numbers) | (_any(active & is_nan) if nan_wins else False)
+        write(w, np.where(none, np.uint32(0x7FFF_FFFF), found))
 
     return step

@@ -7,7 +7,21 @@ from cuasmrl.gpu.emulator.values import TRUE
 from cuasmrl.gpu.emulator.warps import Warps
 
 
-@executes("MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "NANOSLEEP", "PREEXIT", "ACQBULK")
+@executes("FENCE")
+def fence(form: Form) -> Step:
+    """Between proxies, which are one here; .VIEW.ASYNC.T waits for the warp's stores to tensor memory."""
+    form.ignore(*form.modifiers)
+    if form.modifiers != ("VIEW", "ASYNC", "T"):
+        return lambda w: None
+
+    def wait_for_stores(w: Warps) -> None:
+        if w.machine.tensor_memory is not None:
+            w.machine.tensor_memory.fence(w)
+
+    return wait_for_stores
+
+
+@executes("MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "NANOSLEEP", "PREEXIT", "ACQBULK")
 def nothing(form: Form) -> Step:
     """Memory order, cache control and time: every access is complete before the next instruction."""
     form.ignore(*form.modifiers)
@@ -29,13 +43,15 @@ def share_registers(form: Form) -> Step:
 
 @executes("BPT")
 def trap(form: Form) -> Step:
-    """The kernel gives up."""
+    """The kernel gives up, mostly in a function whose name says why."""
     form.choose("TRAP")
     for k in range(len(form.sources)):
         form.operand(k)
+    before = [(offset, name) for name, offset in form.labels.items() if offset <= form.instruction.address]
+    where = f" in {max(before)[1]}" if before else ""
 
     def step(w: Warps) -> None:
-        raise LaneFault("the kernel executes a trap", int(w.machine.slab.active(w.active).argmax()))
+        raise LaneFault(f"the kernel executes a trap{where}", int(w.machine.slab.active(w.active).argmax()))
 
     return step
 

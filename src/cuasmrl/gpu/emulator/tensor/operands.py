@@ -2,7 +2,7 @@
 
 The tables give, for every register and lane of the fragments that tensor cores work on, the place of its
 bytes in shared memory (docs/gpu/tensor-cores.md). A row of K is always 32 bytes, so that a register of a
-fragment whose operand is stored along K is one word of memory; stored across K it is two halves.
+fragment whose operand is stored along K is one word of memory; stored across K it is one element at a time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ GRANULE = 16
 """Bytes that are moved as one: swizzles permute them."""
 _ROW_BYTES = 32
 _HALF = 2
+_SWIZZLES = {0: 0, 2: 128, 4: 64, 6: 32}
 _LANE = np.arange(32)
 
 
@@ -40,6 +41,20 @@ def decode_warpgroup_descriptor(bits: int) -> Descriptor:
     return Descriptor(_field(bits, 0), _field(bits, 16), _field(bits, 32), swizzle)
 
 
+def decode_tensor_core_descriptor(bits: int) -> Descriptor:
+    """The 64 bits of a tcgen05 descriptor (PTX ISA, shared memory descriptor), as for wgmma.
+
+    Its swizzle has a bit more, and bits 46 to 48 say that it is one of these.
+    """
+    swizzle = _SWIZZLES.get(bits >> 61)
+    if bits >> 46 & 7 != 1 or bits >> 49 & 0xF or swizzle is None:
+        raise ValueError(
+            f"the matrix descriptor {bits:#x} has a version, base offset, offset mode or swizzle that has no "
+            "model"
+        )
+    return Descriptor(_field(bits, 0), _field(bits, 16), _field(bits, 32), swizzle)
+
+
 def _field(bits: int, lowest: int) -> int:
     return (bits >> lowest & 0x3FFF) * GRANULE
 
@@ -49,7 +64,7 @@ class Table:
     """Where the registers of an operand's fragments come from."""
 
     units: npt.NDArray[np.int64]
-    """By register, fragment, lane and part: words, or the two halves of a word, counted from the first."""
+    """By register, fragment, lane and part: words, or the elements of a word, counted from the first."""
 
     @property
     def unit_bytes(self) -> int:
@@ -62,30 +77,35 @@ class Table:
 
 
 @lru_cache(maxsize=1 << 12)
-def table_of_a(descriptor: Descriptor, across: bool, rows: int) -> Table:
-    """Fragments of 16 rows. `across` means stored across K, which only elements of 16 bits can be."""
+def table_of_a(descriptor: Descriptor, across: bool, rows: int, element: int = _HALF) -> Table:
+    """Fragments of 16 rows. `across` means stored across K; `element` is the size of one in bytes."""
     register, fragment, lane = np.arange(4), np.arange(rows // 16), _LANE
     row = 16 * fragment[None, :, None] + lane // 4 + 8 * (register % 2)[:, None, None]
-    return _table(descriptor, across, row, lane % 4 + 4 * (register // 2)[:, None, None])
+    return _table(descriptor, across, row, lane % 4 + 4 * (register // 2)[:, None, None], element)
 
 
 @lru_cache(maxsize=1 << 12)
-def table_of_b(descriptor: Descriptor, across: bool, columns: int) -> Table:
+def table_of_b(descriptor: Descriptor, across: bool, columns: int, element: int = _HALF) -> Table:
     """Fragments of 8 columns."""
     register, fragment, lane = np.arange(2), np.arange(columns // 8), _LANE
     column = 8 * fragment[None, :, None] + lane // 4 + 0 * register[:, None, None]
-    return _table(descriptor, across, column, lane % 4 + 4 * register[:, None, None])
+    return _table(descriptor, across, column, lane % 4 + 4 * register[:, None, None], element)
 
 
 def _table(
-    descriptor: Descriptor, across: bool, line: npt.NDArray[np.int64], word: npt.NDArray[np.int64]
+    descriptor: Descriptor,
+    across: bool,
+    line: npt.NDArray[np.int64],
+    word: npt.NDArray[np.int64],
+    element: int,
 ) -> Table:
     """`line` counts rows of A or columns of B, `word` those of the 32 bytes along K."""
     line, word = np.broadcast_arrays(line, word)
     if not across:
         return Table(_address(descriptor, line, 4 * word)[..., None] // 4)
-    k = 2 * word[..., None] + np.arange(2)
-    return Table(_address_across(descriptor, line[..., None], k) // _HALF)
+    together = 4 // element
+    k = together * word[..., None] + np.arange(together)
+    return Table(_address_across(descriptor, element * line[..., None], k) // element)
 
 
 def _address(
@@ -98,9 +118,8 @@ def _address(
 
 
 def _address_across(
-    d: Descriptor, line: npt.NDArray[np.int64], k: npt.NDArray[np.int64]
+    d: Descriptor, byte: npt.NDArray[np.int64], k: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    byte = _HALF * line
     if d.swizzle:
         at = d.start + byte // d.swizzle * d.leading + byte % d.swizzle
         return swizzled(at + k // 8 * d.stride + k % 8 * d.swizzle, d.swizzle)
@@ -124,5 +143,5 @@ def gather(units, firsts, table, fragments, out):  # type: ignore[no-untyped-def
                     word = np.uint32(0)
                     for part in range(parts):
                         unit = np.uint32(units[firsts[i] + table[register, fragment, lane, part]])
-                        word |= unit << np.uint32(16 * part)
+                        word |= unit << np.uint32(32 // parts * part)
                     out[register, fragments[i] + fragment, lane] = word
