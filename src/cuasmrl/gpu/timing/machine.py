@@ -18,6 +18,10 @@ class Layout(NamedTuple):
 
     cores: int
     core_width: int
+    lines: int
+    """Of a sub-core: when its lines of instructions arrive."""
+    l0_lines: int
+    """Places of the L0 instruction cache, as far as the kernel can fill them."""
     seats: int
     warps: int
     warps_end: int
@@ -44,6 +48,18 @@ class Layout(NamedTuple):
     ends: int
     """When each block was done."""
     size: int
+
+
+class Needs(NamedTuple):
+    """What a kernel makes use of: the state holds nothing else, as every replay begins with a copy of it."""
+
+    lines: int
+    """Of instructions."""
+    constants: int
+    """Lines of constants."""
+    l1: bool
+    products: bool
+    """Of warpgroups."""
 
 
 class Machine(NamedTuple):
@@ -121,30 +137,31 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
 
 
 def layout_of(
-    machine: Machine, resident: int, per_block: int, blocks: int, has_products: bool = False,
-    phases: int | None = None,
-) -> Layout:  # fmt: skip
+    machine: Machine, needs: Needs, resident: int, per_block: int, blocks: int, phases: int | None = None
+) -> Layout:
     """The state of an SM with so many resident blocks, for so many blocks in all.
 
     `phases` are those of mbarriers of a block; None if nothing runs beside the warps.
     """
     cores = int(Sm.WIDTH)
-    core_width = Core.LINES + 2 * machine.l0_lines
+    l0_lines = min(machine.l0_lines, needs.lines + machine.prefetch_lines + 1)
+    lines = Core.CONSTANTS + needs.constants
+    core_width = lines + 2 * l0_lines
     seats = cores + SUB_CORES * core_width
     warps = seats + resident * Seat.WIDTH
     tags = warps + resident * per_block * Warp.WIDTH
-    nexts = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    nexts = tags + (machine.l1_sets * L1_WAYS * TAG_WORDS if needs.l1 else 0)
     ready = nexts + SUB_CORES
     slots = -(-resident * per_block // SUB_CORES)
     gates = ready + SUB_CORES * slots
     squads = gates + SUB_CORES * slots
-    engine = squads + (resident * per_block * Squad.WIDTH if has_products else 0)
+    engine = squads + (resident * per_block * Squad.WIDTH if needs.products else 0)
     beside = phases is not None
     sides = engine + (Engine.WIDTH if beside else 0)
     meets = sides + (resident * per_block * Side.WIDTH if beside else 0)
     first_phase = meets + (resident * NUMBERS * Meet.WIDTH if beside else 0)
     ends = first_phase + resident * (phases or 0) * Phase.WIDTH
     return Layout(
-        cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, squads, engine, sides, meets,
-        first_phase, ends, ends + blocks,
+        cores, core_width, lines, l0_lines, seats, warps, tags, tags, nexts, ready, gates, slots, squads,
+        engine, sides, meets, first_phase, ends, ends + blocks,
     )  # fmt: skip
