@@ -41,7 +41,7 @@ Row = tuple[int, int, Event, int, int, int]
 def model_of(code: Listing, rows: list[Row], warps: int = 1, boxes: int = 0, **changes: float) -> Model:
     """Warps that run straight through; copies touch so many sectors, which L2 holds."""
     digest = code_digest(code.kernel.words)
-    header = Header("by_hand", 90, digest, (1, 1, 1), (32 * warps, 1, 1), 32, 0, warps)
+    header = Header("by_hand", code.kernel.arch, digest, (1, 1, 1), (32 * warps, 1, 1), 32, 0, warps)
     table = np.array([(w, 0, i, kind, 1, phase, n, size) for w, i, kind, phase, n, size in sorted(rows)])
     table = table.reshape(-1, len(COLUMNS)).astype(np.int32)
     copies = [row for row in sorted(rows) if row[2] in (Event.COPY_IN, Event.COPY_OUT)]
@@ -55,7 +55,8 @@ def model_of(code: Listing, rows: list[Row], warps: int = 1, boxes: int = 0, **c
         **{f"event_{name}": table[:, k] for k, name in enumerate(COLUMNS)},
     )  # fmt: skip
     warm = {"fetch_latency": 0.0, "fetch_gap": 0.0, "constant_miss": 0.0, "warp_start": 0.0, "l2_jitter": 0.0}
-    return Model(Schedule.original(code), trace, "h100", NUMBERS.with_values(warm | changes))
+    name = "b200" if code.kernel.arch == 100 else "h100"
+    return Model(Schedule.original(code), trace, name, load_parameters(name).with_values(warm | changes))
 
 
 def run(code: Listing, rows: list[Row], warps: int = 1, boxes: int = 0, **changes: float) -> Result:
@@ -250,3 +251,33 @@ def test_chips_without_the_engine_say_so() -> None:
     given = model_of(stream(COPY, arch=90), [])
     with pytest.raises(CuasmrlError, match="tma_operands"):
         given.with_parameters(load_parameters("a100"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "in_cells", "latency"),
+    [
+        (128, 128, False, 200),
+        (128, 256, False, 264),
+        (64, 64, False, 152),
+        (64, 256, False, 248),
+        (128, 128, True, 168),
+    ],
+)
+def test_a_product_of_tensor_memory_takes_as_long_as_published(
+    rows: int, columns: int, in_cells: bool, latency: int
+) -> None:
+    """SemiAnalysis, B200: from a product to who waits for its mbarrier."""
+    first = "tmem[UR4]" if in_cells else "gdesc[UR4]"
+    product = f"UTCHMMA {first}, gdesc[UR6], tmem[UR8], tmem[UR10], idesc[UR11], !UPT"
+    code = stream(product, "UTCBAR [UR12], URZ", WAIT, USE, arch=100)
+    size = 32 * (columns + (0 if in_cells else rows))
+    events: list[Row] = [
+        (0, 0, Event.PRODUCT, rows, columns, size), (0, 1, Event.COMMIT, 0, 1, 0), (0, 2, Event.WAIT, 0, 0, 0)
+    ]  # fmt: skip
+    assert issues(run(code, events))[3] == pytest.approx(latency, abs=6)
+    many: list[Row] = [(0, k, Event.PRODUCT, rows, columns, size) for k in range(9)]
+    code = stream(*[product] * 9, "UTCBAR [UR12], URZ", WAIT, USE, arch=100)
+    result = run(code, [*many, (0, 9, Event.COMMIT, 0, 1, 0), (0, 10, Event.WAIT, 0, 0, 0)])
+    interval = max(columns / 2, size / 128)
+    assert issues(result)[11] - latency == pytest.approx(8 * interval, abs=8)
+    assert result.warp_reasons[Reason.TENSOR_ENGINE] > 0

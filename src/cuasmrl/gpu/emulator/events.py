@@ -18,6 +18,7 @@ from cuasmrl.binary.sass import Instruction
 from cuasmrl.binary.sass import Kind as Form
 
 LINE_BYTES, SECTOR_BYTES, TURN_BYTES = 128, 32, 128
+TENSOR_ORDERS = frozenset(("UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCBAR"))
 _SYNCHRONISING = frozenset(("SYNCS", "ARRIVES"))
 COPIES_IN = frozenset(("UTMALDG", "UBLKCP"))
 COPIES_OUT = frozenset(("UTMASTG", "UTMAREDG", "UBLKCP"))
@@ -41,6 +42,11 @@ class Event(IntEnum):
     """A barrier of the block by its number, for so many threads; 0 for all."""
     PASS = 6
     """An arrival at such a barrier, which waits for nobody."""
+    PRODUCT = 7
+    """An order to the tensor core (tcgen05): rows in the place of a phase, columns in that of a count, and
+    bytes that it reads from shared memory."""
+    COMMIT = 8
+    """An arrival at an mbarrier when all products that the warp has ordered are done."""
 
 
 COLUMNS = ("warp", "position", "instruction", "kind", "barrier", "phase", "count", "bytes")
@@ -60,7 +66,7 @@ def is_eventful(instruction: Instruction) -> bool:
     """May a trace have events of it?"""
     if instruction.opcode == "BAR":
         return not is_plain_barrier(instruction)
-    synchronises = instruction.opcode in _SYNCHRONISING
+    synchronises = instruction.opcode in _SYNCHRONISING or instruction.opcode in TENSOR_ORDERS
     return synchronises or copies_in(instruction) or copies_out(instruction)
 
 

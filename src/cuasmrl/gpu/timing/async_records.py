@@ -21,11 +21,11 @@ class Happening(IntEnum):
     KIND = 0
     """An `Event`."""
     PHASE = 1
-    """Its number in the block; -1 for none."""
+    """Its number in the block; -1 for none. Rows of a product."""
     NUMBER = 2
     """Of the barrier of the block."""
-    WARPS = 3
-    """For how many warps that barrier waits; 0 for all."""
+    COUNT = 3
+    """For how many warps that barrier waits, 0 for all; columns of a product."""
     BYTES = 4
     ACCESS = 5
     """Record of what a copy touches; -1 for none."""
@@ -57,13 +57,15 @@ class Side(IntEnum):
     GROUPS = 4
     WAKE = 5
     """From the end of a phase until who waits for it knows."""
-    WAITS = 6
+    PRODUCTS = 6
+    """When the products so far are done."""
+    WAITS = 7
     """By scoreboard: the events that it waits for."""
-    NOTES = 6 + BOARDS
+    NOTES = 7 + BOARDS
     """By scoreboard: which issue of the log is the wait."""
-    GROUP_READ = 6 + 2 * BOARDS
-    GROUP_ARRIVED = 6 + 2 * BOARDS + GROUPS_OF_STORES
-    WIDTH = 6 + 2 * BOARDS + 2 * GROUPS_OF_STORES
+    GROUP_READ = 7 + 2 * BOARDS
+    GROUP_ARRIVED = 7 + 2 * BOARDS + GROUPS_OF_STORES
+    WIDTH = 7 + 2 * BOARDS + 2 * GROUPS_OF_STORES
 
 
 class Meet(IntEnum):
@@ -84,16 +86,18 @@ class Engine(IntEnum):
     WIDTH = 1
 
 
-class BulkCopy(IntEnum):
-    """A copy in the table of all that traced blocks order."""
+class Order(IntEnum):
+    """An order to an engine, in the table of all that traced blocks give."""
 
     BLOCK = 0
     INSTRUCTION = 1
     """Its index in the listing."""
     BYTES = 2
     ACCESS = 3
-    """Record of what it touches."""
-    INWARDS = 4
+    """Record of what it touches; -1 for products."""
+    KIND = 4
+    """An `Event`."""
     AWAITED = 5
     """Does somebody wait for its phase?"""
-    WIDTH = 6
+    COLUMNS = 6
+    WIDTH = 7

@@ -41,7 +41,7 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
     if reason == Reason.TENSOR_RESULT:
         return tensor_results(code, state, p, w)
     if reason == Reason.TENSOR_ENGINE:
-        return copies_done(state, w, Cause.PRODUCT)
+        return max(boards_done(code, state, p, w, Cause.PRODUCT), copies_done(state, w, Cause.PRODUCT))
     return until_let_in(reason, code, state, c, w)
 
 

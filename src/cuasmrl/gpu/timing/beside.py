@@ -9,9 +9,35 @@ from cuasmrl.gpu.timing.records import SIXTEENTH, Kind, Row, Unit, Way
 
 BESIDE = frozenset(
     ("SYNCS", "ARRIVES", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMACMDFLUSH", "UTMACCTL", "UTMAPF", "UBLKCP",
-     "UBLKPF")
+     "UBLKPF", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCBAR", "UTCATOMSWS", "LDTM", "STTM")
 )  # fmt: skip
 _KILOBYTE = 1024
+_REGISTER_BYTES = 128
+_TENSOR = frozenset(("UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCBAR", "UTCATOMSWS", "LDTM", "STTM"))
+
+
+def _tensor_core(i: Instruction, parameters: Parameters) -> dict[Row, int]:
+    """Orders to the tensor core beside the warps, and traffic with its memory."""
+    row = {Row.UNIT: Unit.NONE, Row.WAY: Way.OTHER, Row.WAR: parameters.cycles("tcgen_operands")}
+    if i.opcode in ("LDTM", "STTM"):
+        # Every sub-core has a quarter of tensor memory, and moves a register of a warp a cycle.
+        moved = next((int(m[1:]) for m in i.modifiers if m[:1] == "x" and m[1:].isdigit()), 1)
+        latency = parameters.cycles("tcgen_load") + round(moved * _REGISTER_BYTES / parameters["tcgen_bytes"])
+        if i.opcode == "STTM":
+            return row | {Row.KIND: Kind.QUEUED, Row.RAW: latency, Row.WAR: row[Row.WAR] + moved}
+        return row | {Row.KIND: Kind.QUEUED, Row.RAW: latency}
+    if i.opcode == "UTCATOMSWS":
+        return row | {Row.KIND: Kind.QUEUED, Row.RAW: parameters.cycles("special_latency")}
+    if i.opcode == "UTCBAR":
+        return row | {Row.KIND: Kind.COMMIT, Row.RAW: parameters.cycles("mbarrier_arrive")}
+    in_cells = any(o.space == "tmem" for o in i.operands[:1])
+    forms = ("tcgen_latency_cells",) * 2 if in_cells else ("tcgen_latency", "tcgen_latency_64")
+    return row | {
+        Row.KIND: Kind.MULTIPLY,
+        Row.RAW: parameters.cycles(forms[0]),
+        Row.AHEAD: parameters.cycles(forms[1]),
+        Row.INTERVAL: round(SIXTEENTH / parameters["tcgen_columns"]),
+    }
 
 
 def needs_sides(i: Instruction) -> bool:
@@ -21,6 +47,8 @@ def needs_sides(i: Instruction) -> bool:
 
 def beside(i: Instruction, parameters: Parameters) -> dict[Row, int]:
     """Fields of such an instruction; all of them go through the memory queue."""
+    if i.opcode in _TENSOR:
+        return _tensor_core(i, parameters)
     row = {Row.UNIT: Unit.NONE, Row.WAY: Way.OTHER, Row.WAR: parameters.cycles("tma_operands")}
     if i.opcode in ("SYNCS", "ARRIVES"):
         row[Row.WAR] = parameters.cycles("mbarrier_operands")

@@ -94,6 +94,9 @@ def bounds_of(model: Model) -> tuple[Bound, ...]:
     engine = int(bulk[:, Bulk.ENGINE].sum())
     awaited = int(bulk[:, Bulk.AWAITED].sum()) // SIXTEENTH
     found.append(Bound("TMA engine", engine / SIXTEENTH, awaited + 1 if awaited else 0))
+    tensor = int(bulk[:, Bulk.TENSOR].sum())
+    awaited = int(bulk[:, Bulk.TENSOR_AWAITED].sum()) // SIXTEENTH
+    found.append(Bound("tensor engine", tensor / SIXTEENTH, awaited + 1 if awaited else 0))
     return tuple(sorted((bound for bound in found if bound.busy), key=lambda bound: -bound.cycles))
 
 

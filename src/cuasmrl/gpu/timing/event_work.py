@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,11 +11,12 @@ from cuasmrl.binary.sass import Listing
 from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.emulator.events import Event, copies_in, copies_out
 from cuasmrl.gpu.emulator.values import LANES
-from cuasmrl.gpu.timing.async_records import BulkCopy, Happening
+from cuasmrl.gpu.timing.async_records import Happening, Order
 from cuasmrl.gpu.timing.code import Int
 
+_MEETINGS = (Event.MEET, Event.PASS)
 _COPIES = (Event.COPY_IN, Event.COPY_OUT)
-_OF_PHASES = (Event.ARRIVE, Event.ARRIVE_WITH_COPIES, Event.COPY_IN)
+_OF_PHASES = (Event.ARRIVE, Event.ARRIVE_WITH_COPIES, Event.COPY_IN, Event.COMMIT)
 
 
 def phases_of(trace: Trace) -> Int:
@@ -65,9 +68,11 @@ def lay_out_events(trace: Trace, listing: Listing, first: int, access_of: Int) -
     access[np.isin(trace.event_kind, _COPIES)] = _accesses_of_copies(trace, listing, access_of)
     fields: dict[Happening, Int | npt.NDArray[np.int32]] = {
         Happening.KIND: trace.event_kind,
-        Happening.PHASE: phases_of(trace),
+        Happening.PHASE: np.where(trace.event_kind == Event.PRODUCT, trace.event_phase, phases_of(trace)),
         Happening.NUMBER: trace.event_barrier,
-        Happening.WARPS: -(-trace.event_count // LANES),
+        Happening.COUNT: np.where(
+            np.isin(trace.event_kind, _MEETINGS), -(-trace.event_count // LANES), trace.event_count
+        ),
         Happening.BYTES: trace.event_bytes,
         Happening.ACCESS: access,
     }
@@ -82,17 +87,30 @@ def _accesses_of_copies(trace: Trace, listing: Listing, access_of: Int) -> Int:
     return access_of[np.isin(trace.access_instruction, copies)]
 
 
-def copies_of(trace: Trace, listing: Listing, access_of: Int) -> Int:
-    """A `BulkCopy` for each copy by an engine."""
-    chosen = np.isin(trace.event_kind, _COPIES)
+def orders_of(trace: Trace, listing: Listing, access_of: Int) -> Int:
+    """An `Order` for each copy and each product by an engine."""
+    kind = trace.event_kind
+    chosen, copies = np.isin(kind, (*_COPIES, Event.PRODUCT)), np.isin(kind, _COPIES)
     numbers, block = phases_of(trace), trace.event_warp // trace.header.warps_per_block
     phase = np.where(numbers >= 0, block * (numbers.max(initial=0) + 1) + numbers, -1)
-    awaited = np.isin(phase, phase[(trace.event_kind == Event.WAIT) & (numbers >= 0)])
-    table = np.zeros((int(chosen.sum()), BulkCopy.WIDTH), np.int64)
-    table[:, BulkCopy.BLOCK] = block[chosen]
-    table[:, BulkCopy.INSTRUCTION] = trace.event_instruction[chosen]
-    table[:, BulkCopy.BYTES] = trace.event_bytes[chosen]
-    table[:, BulkCopy.ACCESS] = _accesses_of_copies(trace, listing, access_of)
-    table[:, BulkCopy.INWARDS] = trace.event_kind[chosen] == Event.COPY_IN
-    table[:, BulkCopy.AWAITED] = awaited[chosen]
+    awaited = np.isin(phase, phase[(kind == Event.WAIT) & (numbers >= 0)])
+    # Products are awaited with the last commit of their warp for which somebody waits.
+    last = np.full(trace.warps, -1)
+    commits = np.flatnonzero((kind == Event.COMMIT) & awaited)
+    last[trace.event_warp[commits]] = commits
+    awaited |= np.arange(len(kind)) < last[trace.event_warp]
+    access = np.full(len(kind), -1, np.int64)
+    access[copies] = _accesses_of_copies(trace, listing, access_of)
+    columns: dict[Order, npt.NDArray[Any]] = {
+        Order.BLOCK: block,
+        Order.INSTRUCTION: trace.event_instruction,
+        Order.BYTES: trace.event_bytes,
+        Order.ACCESS: access,
+        Order.KIND: kind,
+        Order.AWAITED: awaited,
+        Order.COLUMNS: trace.event_count,
+    }
+    table = np.zeros((int(chosen.sum()), Order.WIDTH), np.int64)
+    for name, values in columns.items():
+        table[:, name] = values[chosen]
     return table

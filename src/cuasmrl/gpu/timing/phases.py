@@ -25,9 +25,11 @@ from cuasmrl.gpu.timing.records import (
     Row,
     Seat,
     Sm,
+    Tally,
+    Unit,
     Warp,
 )
-from cuasmrl.gpu.timing.tensor_engine import await_products
+from cuasmrl.gpu.timing.tensor_engine import await_products, multiply
 from cuasmrl.gpu.timing.waits import is_held, resume, side_of
 
 _SIDE, _PHASE, _MEET = int(Side.WIDTH), int(Phase.WIDTH), int(Meet.WIDTH)
@@ -75,8 +77,8 @@ def record_of(code: Int, work: Int, state: Int, p: int, w: int) -> int:
 
 @compiled
 def synchronise(
-    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, log: Int | None, c: int, w: int,
-    now: int,
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int | None, log: Int | None,
+    c: int, w: int, now: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Issue an order or a word to an mbarrier: when its result is there, and when its sources are read.
 
@@ -105,7 +107,14 @@ def synchronise(
                 done, read = copy(code, work, machine, layout, state, p, w, e, accepted, False)
                 keep_store(state, s, done, read)
                 continue
+            if kind == Kind.MULTIPLY:
+                multiply(code, work, machine, state, p, s, e, accepted)
+                if tally is not None:
+                    tally[Tally.UNITS + Unit.TENSOR] += work[e + Happening.COUNT] * code[p + Row.INTERVAL] * 4
+                continue
             happens, cause = accepted + code[p + Row.RAW], 0 + Cause.MBARRIER
+            if kind == Kind.COMMIT and state[s + Side.PRODUCTS] > happens:
+                happens, cause = state[s + Side.PRODUCTS], 0 + Cause.PRODUCT
             if kind == Kind.COPY_IN:
                 happens, _ = copy(code, work, machine, layout, state, p, w, e, accepted, True)
                 cause = state[Sm.CAUSE]
@@ -221,7 +230,7 @@ def follow_up(code: Int, work: Int, layout: Layout, state: Int, p: int, w: int) 
         e = record + 1 + k * _EVENT
         m = meets_of(layout, state[w + Warp.SEAT]) + work[e + Happening.NUMBER] % NUMBERS * _MEET
         state[m + Meet.ARRIVED] += 1
-        state[m + Meet.EXPECTED] = work[e + Happening.WARPS]
+        state[m + Meet.EXPECTED] = work[e + Happening.COUNT]
         if work[e + Happening.KIND] == Event.MEET:
             state[s + Side.MEETING] = 1 + work[e + Happening.NUMBER] % NUMBERS
 

@@ -199,7 +199,7 @@ def issue(
     elif kind == Kind.TENSOR:
         complete = multiply(code, state, tally, p, c, w, now)
     elif kind >= Kind.ARRIVE:
-        complete, freed = synchronise(code, work, machine, layout, state, log, c, w, now)
+        complete, freed = synchronise(code, work, machine, layout, state, tally, log, c, w, now)
     else:
         occupy(code, state, tally, p, c, w, now)
         if code[p + Row.OF_SM]:

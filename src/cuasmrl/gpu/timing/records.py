@@ -66,6 +66,9 @@ class Kind(IntEnum):
     COPY_OUT = 16
     FLUSH = 17
     """The end of a group of bulk stores."""
+    MULTIPLY = 18
+    """An order to the tensor core beside the warps (tcgen05)."""
+    COMMIT = 19
 
 
 class Way(IntEnum):
@@ -226,8 +229,8 @@ class Job(IntEnum):
     """Phases of mbarriers that a block has at most."""
     PHASE_EVENTS = 6
     """Where the table of their events begins: how many, by traced block and phase."""
-    COPIES = 7
-    """Where the table of all bulk copies begins, with which the work ends: a `BulkCopy` each."""
+    ORDERS = 7
+    """Where the table of all orders to engines begins, with which the work ends: an `Order` each."""
     HEAD = 8
 
 

@@ -4,12 +4,15 @@ The four warps of a warpgroup issue a product each by itself; it begins when the
 the engine is through with those before. How long a warp that awaits a group has to wait is known when all
 four have issued the last product of that group: until then it is parked.
 
+Products of tcgen05 are ordered by one warp, which does not wait; who awaits them waits for an mbarrier.
+
 In compiled functions `g` is the record of a warpgroup, `p` that of an instruction, `w` that of a warp.
 """
 
 from cuasmrl.compiled import compiled, inlined
+from cuasmrl.gpu.timing.async_records import Happening, Side
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.machine import Layout
+from cuasmrl.gpu.timing.machine import Layout, Machine
 from cuasmrl.gpu.timing.memory import take_port
 from cuasmrl.gpu.timing.records import (
     GROUPS_KNOWN,
@@ -25,6 +28,7 @@ from cuasmrl.gpu.timing.records import (
 )
 from cuasmrl.gpu.timing.waits import resume, up
 
+_FEW_ROWS = 64
 _SQUAD_WIDTH, _WARP_WIDTH = int(Squad.WIDTH), int(Warp.WIDTH)
 
 
@@ -72,6 +76,23 @@ def send_product(code: Int, layout: Layout, state: Int, p: int, w: int, now: int
         state[g + Squad.DONE + state[g + Squad.CLOSED] % GROUPS_KNOWN] = done
         state[g + Squad.CLOSED] += 1
         release(code, layout, state, g, w - member * _WARP_WIDTH, now)
+
+
+@compiled
+def multiply(
+    code: Int, work: Int, machine: Machine, state: Int, p: int, s: int, e: int, accepted: int
+) -> None:
+    """A product that one warp orders (tcgen05): it begins when those before are done.
+
+    `s` is what the warp has beside it, `e` the order.
+    """
+    start = max(accepted * SIXTEENTH, state[Sm.ENGINE_FREE])
+    turns = work[e + Happening.BYTES] // machine.shared_bytes
+    interval = max(work[e + Happening.COUNT] * code[p + Row.INTERVAL], turns * SIXTEENTH)
+    fed = feed(state, start // SIXTEENTH, interval // SIXTEENTH, turns)
+    state[Sm.ENGINE_FREE] = max(start + interval, fed * SIXTEENTH)
+    latency = code[p + Row.RAW] if work[e + Happening.PHASE] > _FEW_ROWS else code[p + Row.AHEAD]
+    state[s + Side.PRODUCTS] = max(state[s + Side.PRODUCTS], up(state[Sm.ENGINE_FREE]) + latency)
 
 
 @inlined

@@ -11,7 +11,7 @@ from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.emulator.footprint import first_touches, readers, touches, writers
 from cuasmrl.gpu.emulator.trace import code_digest
 from cuasmrl.gpu.timing.code import Int, traced_slots
-from cuasmrl.gpu.timing.event_work import copies_of, lay_out_events, phase_events
+from cuasmrl.gpu.timing.event_work import lay_out_events, orders_of, phase_events
 from cuasmrl.gpu.timing.records import OWN_SECTOR, Access, Job, Row
 from cuasmrl.schedule import control_flow
 
@@ -60,7 +60,7 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
         records,
         events,
         phases.reshape(-1),
-        copies_of(trace, listing, first_record + record_of).reshape(-1),
+        orders_of(trace, listing, first_record + record_of).reshape(-1),
     ])  # fmt: skip
 
 
