@@ -47,6 +47,8 @@ _PRODUCT_ROWS, _PRODUCT_DEPTH = 64, 32
 """Rows of a product of a warpgroup, and bytes of its depth, whatever the type."""
 _LEAST_FEED = 4
 """Cycles for the operands of the smallest product."""
+_NEVER_AS_MANY = 0x36
+"""Compilers wait for a scoreboard to hold no more in front of allocating tensor memory: for nothing, that is."""
 _FAR_SCOPES = frozenset(("GPU", "SYS"))
 Fields: TypeAlias = dict[Row, int]
 INSTRUCTIONS_PER_LINE = 8
@@ -77,6 +79,8 @@ class Code:
                 fields[Row.CLOSES] = int(_must_arrive(code, index))
             elif fields[Row.KIND] == Kind.FLUSH:
                 fields[Row.CLOSES] = int(i.control.read_barrier in stores)
+            elif i.depbar is not None and i.depbar[0] not in groups and i.depbar[1] >= _NEVER_AS_MANY:
+                fields[Row.KIND] = Kind.FIXED
             elif i.depbar is not None and i.depbar[0] not in groups:
                 fields[Row.DEPBAR_BOARD] = _waited_for(i, i.depbar)
             fields[Row.GATE] = _gate(fields)
