@@ -48,7 +48,7 @@ _PRODUCT_ROWS, _PRODUCT_DEPTH = 64, 32
 _LEAST_FEED = 4
 """Cycles for the operands of the smallest product."""
 _NEVER_AS_MANY = 0x36
-"""Compilers wait for a scoreboard to hold no more in front of allocating tensor memory: for nothing, that is."""
+"""So many or more a scoreboard never holds: compilers wait for that before they allocate tensor memory."""
 _FAR_SCOPES = frozenset(("GPU", "SYS"))
 Fields: TypeAlias = dict[Row, int]
 INSTRUCTIONS_PER_LINE = 8
