@@ -12,6 +12,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,9 +68,20 @@ class Proposals:
         self._schedule = game.original
         self._gaps: Gaps | None = None
 
-    def look(self, schedule: Schedule) -> None:
-        """From now on gaps are filled where warps wait under this schedule."""
+    def look(self, schedule: Schedule, gain: float = math.inf) -> None:
+        """From now on gaps are filled where warps wait under this schedule.
+
+        `gain` is by how much it is faster than the one before, as a share; by default all is new.
+        """
         self._schedule, self._gaps = schedule, None
+
+    def state(self) -> Any:
+        """All that the next proposals depend on but the board and what was looked at."""
+        return self.rng.getstate()
+
+    def set_state(self, state: Any) -> None:
+        """As if nothing had been proposed since."""
+        self.rng.setstate(state)
 
     def play(self) -> str | None:
         """Carry out one move and say of which kind; None, and nothing changed, if it was not legal."""
@@ -186,7 +198,7 @@ class Walk:
     def propose(self, moves: int = 1) -> float | None:
         """The time after so many random moves; None if nothing new is to be found any more."""
         schedule = self.draw(moves)
-        return None if schedule is None else self.take(schedule, moves)
+        return None if schedule is None else self.take(schedule, self.schedule if moves == 1 else None)
 
     def draw(self, moves: int = 1) -> Schedule | None:
         """Carry out so many random moves; None if all that was tried led to nothing."""
@@ -196,19 +208,20 @@ class Walk:
                 return self.game.schedule
         return None
 
-    def take(self, schedule: Schedule, moves: int = 1) -> float | None:
-        """The time of what was drawn; None if for long nothing was new."""
+    def take(self, schedule: Schedule, rival: Schedule | None) -> float | None:
+        """The time of what was drawn, beside its rival; None if for long nothing was new."""
         clock = self.game.clock
         self.proposed = schedule
         self._idle = self._idle + 1 if clock.has_seen(schedule) else 0
         if self._idle >= _MOST_TRIES:
             return None
-        return clock.time(schedule, self.schedule if moves == 1 else None)
+        return clock.time(schedule, rival)
 
     def keep(self, time: float) -> None:
         """Go on from what was proposed."""
+        gain = self.time / time - 1
         self.schedule, self.time = self.proposed, time
-        self.proposals.look(self.schedule)
+        self.proposals.look(self.schedule, gain)
 
     def take_back(self) -> None:
         self.game.back_to(self.schedule)
@@ -216,5 +229,6 @@ class Walk:
     def go_to(self, schedule: Schedule) -> None:
         """To a schedule that was timed before."""
         self.game.back_to(schedule)
+        self.schedule, self.time = schedule, self.game.clock.time(schedule)
         self.proposed = schedule
-        self.keep(self.game.clock.time(schedule))
+        self.proposals.look(schedule)

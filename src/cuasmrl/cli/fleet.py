@@ -13,6 +13,7 @@ from rich.table import Table
 from cuasmrl.cli.agents import complete
 from cuasmrl.cli.console import Json, console, print_json, problems
 from cuasmrl.cli.store import Root
+from cuasmrl.cli.workers import On, Workers, address_of
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
@@ -20,24 +21,7 @@ if TYPE_CHECKING:
     from cuasmrl.deploy.fleet.pool import Pool
 
 _INTERRUPTED = 130
-_RAY = "ray"
 PLACE = Path("fleet")
-
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers", help="Processes of this machine; one for each core by default.", show_default=False
-    ),
-]
-On = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="ray|ADDRESS",
-        help="A Ray cluster instead: one of this machine, or the one at an address.",
-        show_default=False,
-    ),
-]
 
 
 def fleet(
@@ -47,8 +31,15 @@ def fleet(
         int, typer.Option("--slice", help="Evaluations between two looks at which kernels gain.")
     ] = 500,
     agent: Annotated[
-        str, typer.Option("--agent", metavar="NAME", help="Who plays.", autocompletion=complete)
-    ] = "greedy",
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Who plays; as in `cuasmrl optimize` by default.",
+            autocompletion=complete,
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the agent.")] = 0,
     device: Annotated[
         str | None,
@@ -65,7 +56,9 @@ def fleet(
 
     Evaluations go where the program gains most. A fleet that was stopped or killed goes on where it was.
     """
-    given: dict[str, Any] = {"agent": agent, "seed": seed}
+    from cuasmrl.optimize import default_agent
+
+    given: dict[str, Any] = {"agent": agent or default_agent(), "seed": seed}
     if device is not None:
         given["device"] = device
     found = carried_out(given, budget, slice_, run, root, workers, on, as_json)
@@ -113,12 +106,12 @@ def carried_out(
 
 
 def _pool(workers: int | None, on: str | None, store: Path, run: Path) -> Pool:
-    from cuasmrl.deploy.fleet.pool import Alone, Processes, cores
+    from cuasmrl.deploy.fleet.pool import Alone, Processes
+    from cuasmrl.gpu.devices.pool import check_workers, cores
 
     if on is None:
         count = workers if workers is not None else cores()
-        if count < 1:
-            raise CuasmrlError(f"--workers {count} leaves nobody to work; give at least 1")
+        check_workers(count)
         return Processes(count) if count > 1 else Alone()
     if workers is not None:
         raise CuasmrlError(
@@ -127,7 +120,7 @@ def _pool(workers: int | None, on: str | None, store: Path, run: Path) -> Pool:
     from cuasmrl.deploy.fleet.on_ray import OnRay
 
     run.mkdir(parents=True, exist_ok=True)
-    return OnRay(None if on == _RAY else on, (store, run))
+    return OnRay(address_of(on), (store, run))
 
 
 class _Shown:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Ready, Sitting, Soak
-from cuasmrl.gpu.devices.device import CandidateError, Rival, time_or_never
+from cuasmrl.gpu.devices.device import COST_ON_A_GPU, CandidateError, Rival, time_or_never
 from cuasmrl.gpu.devices.driver import INSTEAD, OLDEST, Bytes, Gpu
 from cuasmrl.gpu.devices.loading import load
 from cuasmrl.gpu.devices.monitor import Conditions
@@ -100,6 +100,7 @@ class CudaTimer:
     ) -> None:
         """`launch` is the one that was traced, with its buffers as they are before it; they are copied."""
         self.kernel = kernel
+        self.connect = connect
         self.gpu = find(ordinal, connect)
         _check_arch(kernel, self.gpu)
         _check_launch(kernel, launch)
@@ -124,6 +125,10 @@ class CudaTimer:
     @property
     def unit(self) -> str:
         return UNIT
+
+    @property
+    def cost(self) -> float:
+        return COST_ON_A_GPU
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         if schedule.key == self._original.key:
@@ -205,7 +210,7 @@ class CudaTimer:
             gpu=self.gpu.name,
             arch=self.gpu.arch,
             l2=self.kernel.l2,
-            method="CUPTI" if self.ready.by_activity else "events",
+            method=_method(self.ready),
             compared=compared,
         )
 
@@ -327,6 +332,12 @@ class CudaTimer:
         sentence = f"schedule {schedule.digest[:12]} of {self.kernel.cubin.source} {reason}"
         self._failures[schedule.key] = sentence
         return CandidateError(sentence, schedule.key)
+
+
+def _method(ready: Ready) -> str:
+    if ready.by_activity:
+        return "CUPTI"
+    return "events in graphs" if ready.by_graphs else "events"
 
 
 def _check_arch(kernel: LaunchedKernel, gpu: Gpu) -> None:

@@ -11,6 +11,9 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.timing.uncertainty import Gain
 from cuasmrl.schedule import Schedule
 
+COST_ON_A_GPU = 300.0
+"""Races of one schedule on a GPU take 0.1 to 3 seconds, a replay of the model 0.3 to 10 milliseconds."""
+
 
 class CandidateError(CuasmrlError):
     """A schedule that the device could not time: it is refused, faults, hangs or computes something else."""
@@ -48,6 +51,14 @@ class Timer(Protocol):
     def unit(self) -> str:
         """What `time` gives."""
 
+    @property
+    def cost(self) -> float:
+        """What `time` costs, in replays of the model.
+
+        It follows from the kind of device and from what is replayed, and was not read off a clock: so players
+        may go by it and still repeat themselves.
+        """
+
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         """How long a schedule takes, for comparison with others while searching; may raise CandidateError.
 
@@ -82,8 +93,8 @@ class Eager(Protocol):
     def ahead(self) -> int:
         """How many schedules are worth announcing; 1 if it has one core only."""
 
-    def announce(self, schedule: Schedule, rival: Rival) -> None:
+    def announce(self, schedule: Schedule, rival: Rival | None = None) -> None:
         """It will probably be asked for soon, with this rival."""
 
-    def withdraw(self) -> None:
-        """All that was announced and not asked for."""
+    def withdraw(self, schedules: Sequence[Schedule]) -> None:
+        """They were announced and will not be asked for."""
