@@ -44,6 +44,8 @@ class Round:
     processor: float
     """Seconds of processor time of the head and its workers; of Ray only of the head."""
     evaluations: int
+    gain: float
+    """As the search saw it."""
     schedule: str
     """Digest of the best one."""
     load: float
@@ -161,7 +163,8 @@ def _game(
     seconds = time.perf_counter() - start
     processor = time.process_time() + _processor(pids) - before
     return Round(
-        name, agent[0], count, seconds, processor, clock.spent, clock.best.digest, os.getloadavg()[0]
+        name, agent[0], count, seconds, processor, clock.spent, clock.gain, clock.best.digest,
+        os.getloadavg()[0],
     )  # fmt: skip
 
 
@@ -190,7 +193,15 @@ def workers_table(rounds: Sequence[Round]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("kernel")
     table.add_column("agent")
-    for heading in ("workers", "evaluations/s", "times one", "least, largest", "processor ms", "load"):
+    for heading in (
+        "workers",
+        "evaluations/s",
+        "times one",
+        "least, largest",
+        "processor ms",
+        "gain",
+        "load",
+    ):
         table.add_column(heading, justify="right")
     table.add_column("schedule")
     games = dict.fromkeys((one.workload, one.agent, one.workers) for one in rounds)
@@ -204,6 +215,7 @@ def workers_table(rounds: Sequence[Round]) -> Table:
             f"{median(ratios):.2f}" if ratios else "",
             f"{min(ratios):.2f}, {max(ratios):.2f}" if ratios else "",
             "" if count == RAY else f"{median(1000 * r.processor / r.evaluations for r in own):.2f}",
+            f"{own[0].gain:+.2%}",
             f"{median(r.load for r in own):.1f}",
             f"{own[0].schedule[:12]} {'everywhere' if len(same) == 1 else 'HERE ONLY'}",
         )  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import time
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from multiprocessing.connection import wait
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.device import CandidateError, Rival, Timer, time_or_never
@@ -92,6 +92,9 @@ class PooledTimer:
         self._asked = 0
         self._looked = time.monotonic()
         self._members: list[_Member] = []
+        self._lines: dict[int, _Member] = {}
+        """Workers that have come, by the number of the file that their line is."""
+        self._speaking = select.poll()
         self._close = weakref.finalize(self, _dismiss, self._members)
         for number in range(crew.width):
             self._hire(number)
@@ -185,11 +188,10 @@ class PooledTimer:
     def _step(self) -> None:
         """Wait for answers once, and look after the workers."""
         self._give()
-        lines = {member.seat.line: member for member in self._members if member.seat.line is not None}
-        for line in wait(list(lines), _LOOK):
-            member = lines[line]  # type: ignore[index]
+        for number, _ in self._speaking.poll(1000 * _LOOK):
+            member = self._lines[number]
             try:
-                self._hear(member, receive(line))  # type: ignore[arg-type]
+                self._hear(member, receive(member.seat.line))  # type: ignore[arg-type]
             except (EOFError, OSError):
                 self._replace(member, member.seat.ending() or "ended")
         now = time.monotonic()
@@ -212,6 +214,8 @@ class PooledTimer:
         for member in self._members:
             if not member.told and member.seat.line is not None:
                 member.told = True
+                self._lines[member.seat.line.fileno()] = member
+                self._speaking.register(member.seat.line.fileno(), select.POLLIN)
                 with contextlib.suppress(OSError):
                     send(member.seat.line, self._device())
         while self._waiting:
@@ -279,6 +283,9 @@ class PooledTimer:
     def _replace(self, member: _Member, ending: str) -> None:
         """Its questions go first to others; the one it was at may have been what ended it."""
         self._members.remove(member)
+        for number in [number for number, other in self._lines.items() if other is member]:
+            self._speaking.unregister(number)
+            del self._lines[number]
         member.seat.dismiss()
         self.lost += 1
         left = [asked for asked in member.questions.values() if asked.wanted]
