@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 
 import pytest
 from rich.console import Console
@@ -28,7 +29,7 @@ def test_what_processor_times_allow() -> None:
 
 def test_the_table() -> None:
     rounds = [a_round(1, 2.0, 2.0, 0.0), a_round(2, 1.0, 0.4, 2.0), a_round(RAY, 1.25, 0.4, 0.0)]
-    console = Console(width=150, record=True, quiet=True)
+    console = Console(width=150, record=True, file=StringIO())
     console.print(workers_table(rounds))
     lines = [line.split() for line in console.export_text().splitlines()]
     assert lines[2][2:9] == ["2", "100", "2.00", "2.00", "to", "2.00", "1.67"]
