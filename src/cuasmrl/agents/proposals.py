@@ -68,8 +68,11 @@ class Proposals:
         self._schedule = game.original
         self._gaps: Gaps | None = None
 
-    def look(self, schedule: Schedule) -> None:
-        """From now on gaps are filled where warps wait under this schedule."""
+    def look(self, schedule: Schedule, gain: float = math.inf) -> None:
+        """From now on gaps are filled where warps wait under this schedule.
+
+        `gain` is by how much it is faster than the one before, as a share; by default all is new.
+        """
         self._schedule, self._gaps = schedule, None
 
     def state(self) -> Any:
@@ -79,6 +82,9 @@ class Proposals:
     def set_state(self, state: Any) -> None:
         """As if nothing had been proposed since."""
         self.rng.setstate(state)
+
+    def recall(self, state: Any) -> None:
+        """What is looked at next came from the proposal that was made before this state."""
 
     def play(self) -> str | None:
         """Carry out one move and say of which kind; None, and nothing changed, if it was not legal."""
@@ -216,8 +222,9 @@ class Walk:
 
     def keep(self, time: float) -> None:
         """Go on from what was proposed."""
+        gain = self.time / time - 1
         self.schedule, self.time = self.proposed, time
-        self.proposals.look(self.schedule)
+        self.proposals.look(self.schedule, gain)
 
     def take_back(self) -> None:
         self.game.back_to(self.schedule)
@@ -225,5 +232,6 @@ class Walk:
     def go_to(self, schedule: Schedule) -> None:
         """To a schedule that was timed before."""
         self.game.back_to(schedule)
+        self.schedule, self.time = schedule, self.game.clock.time(schedule)
         self.proposed = schedule
-        self.keep(self.game.clock.time(schedule))
+        self.proposals.look(schedule)

@@ -1,4 +1,4 @@
-"""Agents at equal budgets: the gain each finds on the published workloads, over several seeds.
+"""Agents at equal budgets or equal processor time: what each finds on the published workloads, over seeds.
 
 On the virtual GPU, or on hidden devices, which no agent knows and no chip file describes.
 """
@@ -11,11 +11,8 @@ from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from statistics import geometric_mean, median
 from time import process_time
 from typing import Any, TypeAlias
-
-from rich.table import Table
 
 from cuasmrl import workloads
 from cuasmrl.agents import AGENTS
@@ -33,13 +30,16 @@ from cuasmrl.optimize.choice import choose_config
 from cuasmrl.schedule import Schedule, Scoreboards
 from cuasmrl.workloads.tracing import trace_workload
 
-Key: TypeAlias = tuple[str, str, str, str, str, str, int, int]
-"""Device, objective, L2, scoreboards, agent, workload, seed, budget."""
-_ANYTIME = frozenset(("random", "greedy", "evolve", "twin"))
+Key: TypeAlias = tuple[str, str, str, str, str, str, int, int, int]
+"""Device, objective, L2, scoreboards, agent, workload, seed, and when the game is judged."""
+Limit: TypeAlias = tuple[int, int]
+"""Evaluations, or seconds of processor time; the other one is 0."""
+_ANYTIME = frozenset(("random", "greedy", "evolve", "policy", "twin"))
 """Agents whose play does not depend on their budget: a long game holds the short ones."""
 VIRTUAL = "virtual"
 Setup: TypeAlias = tuple[str, str, str, str, str, str, int]
-"""A key without its budget."""
+"""A key without its limit."""
+_UNLIMITED = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Contest:
     """What is compared."""
 
     agents: tuple[str, ...]
+    """A name, or `name:budget` for one that has a budget of its own."""
     workloads: tuple[str, ...]
     """A name, or `name:large` for the large shape; `/config` behind it if it is not the fastest one."""
     budgets: tuple[int, ...] = (2000,)
@@ -58,10 +59,16 @@ class Contest:
     first_seed: int = 0
     devices: tuple[str, ...] = (VIRTUAL,)
     """`virtual`, or `hidden:SEED` with what is strange about it."""
+    seconds: tuple[int, ...] = ()
+    """Of processor time for each game, instead of budgets."""
 
     def check(self) -> None:
         for agent in self.agents:
-            AGENTS.named(agent)
+            AGENTS.named(named := agent.partition(":")[0])
+            if self.seconds and named not in _ANYTIME:
+                raise CuasmrlError(
+                    f"{named} plays by its budget, so it cannot be compared by seconds; give --budget"
+                )
         for device in self.devices:
             if device != VIRTUAL:
                 Secret.parse(device)
@@ -69,8 +76,20 @@ class Contest:
             workload, _ = workloads.shape(name.partition("/")[0])
             if "/" in name:
                 workload.config(name.partition("/")[2])
-        if self.seeds < 1 or min(self.budgets) < 1:
+        limits = [max(limit) for agent in self.agents for limit in self.limits(agent)]
+        if self.seeds < 1 or min(limits) < 1:
             raise CuasmrlError("an agent needs at least one seed and one evaluation")
+
+    def limits(self, agent: str) -> list[Limit]:
+        """When games of an agent are judged."""
+        own = agent.partition(":")[2]
+        if own:
+            if not own.isdecimal():
+                raise CuasmrlError(
+                    f"{agent!r} has no number of evaluations behind the colon; write greedy:2000"
+                )
+            return [(int(own), 0)]
+        return [(0, seconds) for seconds in self.seconds] or [(budget, 0) for budget in self.budgets]
 
 
 @dataclass(frozen=True)
@@ -100,13 +119,20 @@ class Played:
     seconds: float = 0.0
     """Processor time of the game, without what comes after."""
     device: str = VIRTUAL
+    limit: int = 0
+    """Seconds of processor time that it was given, where that is its budget."""
 
     @property
     def key(self) -> Key:
         return (
             self.device, self.objective, self.l2, self.scoreboards, self.agent, self.workload, self.seed,
-            self.budget,
+            self.budget, self.limit,
         )  # fmt: skip
+
+    @property
+    def player(self) -> str:
+        """The agent and what it was given."""
+        return f"{self.agent}\n{f'{self.limit} s' if self.limit else f'{self.budget:,}'}"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -128,18 +154,18 @@ def agents(
         return device, objective.value, contest.l2.value, contest.scoreboards.value
 
     wanted = [
-        (*how(device), agent, name, contest.first_seed + seed, budget)
+        (*how(device), agent.partition(":")[0], name, contest.first_seed + seed, *limit)
         for device in contest.devices
-        for budget in contest.budgets
         for name in contest.workloads
         for agent in contest.agents
+        for limit in contest.limits(agent)
         for seed in range(contest.seeds)
     ]
 
     def play(left: list[Key]) -> Iterator[Played]:
         with jobs_of(jobs, on) as pool:
             tasks = [
-                pool.submit(_play, contest.chip, setup, tuple(budgets)) for setup, budgets in by_setup(left)
+                pool.submit(_play, contest.chip, setup, tuple(limits)) for setup, limits in by_setup(left)
             ]
             for future in as_completed(tasks):
                 yield from future.result()
@@ -147,18 +173,23 @@ def agents(
     return Kept(Played, keep).complete(wanted, lambda game: game.key, play, progress)
 
 
-def by_setup(left: Sequence[Key]) -> list[tuple[Setup, list[int]]]:
-    """What has to be played, and up to which budgets: one game for all of them where the agent allows it."""
-    found: dict[tuple[Setup, int | None], list[int]] = {}
-    for *key, budget in left:
+def by_setup(left: Sequence[Key]) -> list[tuple[Setup, list[Limit]]]:
+    """What has to be played, and up to which limits: one game for all of them where the agent allows it."""
+    found: dict[tuple[Setup, bool, int | None], list[Limit]] = {}
+    for *key, budget, seconds in left:
         setup: Setup = tuple(key)  # type: ignore[assignment]
         is_anytime = setup[4] in _ANYTIME
-        found.setdefault((setup, None if is_anytime else budget), []).append(budget)
-    return [(setup, sorted(budgets)) for (setup, _), budgets in found.items()]
+        together = setup, bool(seconds), None if is_anytime else budget
+        found.setdefault(together, []).append((budget, seconds))
+    return [(setup, sorted(limits)) for (setup, *_), limits in found.items()]
 
 
-def _play(chip_key: str, setup: Setup, budgets: tuple[int, ...]) -> list[Played]:
-    """One game, judged after each budget."""
+class _TimeOverError(CuasmrlError):
+    """A game had the processor time that it was given."""
+
+
+def _play(chip_key: str, setup: Setup, limits: tuple[Limit, ...]) -> list[Played]:
+    """One game, judged at each limit."""
     device, objective, l2, scoreboards, agent, name, seed = setup
     kernel = _kernel(chip_key, name, L2(l2))
     timer = _timer(device, kernel, Objective(objective), seed)
@@ -170,28 +201,33 @@ def _play(chip_key: str, setup: Setup, budgets: tuple[int, ...]) -> list[Played]
             _Stop(clock.spent, clock.gain, tuple(clock.finalists(FINALISTS)), process_time() - start)
         )
 
-    def listen(evaluation: Evaluation) -> None:
-        if evaluation.number in budgets[:-1]:
-            stop()
+    def is_reached(evaluation: Evaluation, limit: Limit) -> bool:
+        budget, seconds = limit
+        return process_time() - start >= seconds if seconds else evaluation.number == budget
 
-    clock = Clock(timer, kernel.original, budgets[-1], listener=listen)
-    with contextlib.suppress(BudgetSpentError):
+    def listen(evaluation: Evaluation) -> None:
+        while len(stops) < len(limits) and is_reached(evaluation, limits[len(stops)]):
+            stop()
+        if len(stops) == len(limits):
+            raise _TimeOverError
+
+    clock = Clock(timer, kernel.original, limits[-1][0] or _UNLIMITED, listener=listen)
+    with contextlib.suppress(BudgetSpentError, _TimeOverError):
         AGENTS.named(agent).play(
             lambda: Game(kernel.listing, clock, kernel, scoreboards=Scoreboards(scoreboards)), seed
         )
     # The last one also for budgets that were too large for it.
-    while len(stops) < len(budgets):
+    while len(stops) < len(limits):
         stop()
     cycles = kernel.model.simulate(kernel.original).cycles
     return [
-        _judged(setup, budget, stop, timer, kernel, cycles)
-        for budget, stop in zip(budgets, stops, strict=True)
+        _judged(setup, limit, stop, timer, kernel, cycles) for limit, stop in zip(limits, stops, strict=True)
     ]
 
 
 @dataclass(frozen=True)
 class _Stop:
-    """Where a game stood when a budget was spent."""
+    """Where a game stood at a limit."""
 
     evaluations: int
     gain: float
@@ -200,22 +236,23 @@ class _Stop:
 
 
 def _judged(
-    setup: Setup, budget: int, stop: _Stop, timer: Timer, kernel: TracedKernel, cycles: float
+    setup: Setup, limit: Limit, stop: _Stop, timer: Timer, kernel: TracedKernel, cycles: float
 ) -> Played:
     device, objective, l2, scoreboards, agent, name, seed = setup
     best = timer.pick(kernel.original, stop.finalists) if stop.finalists else kernel.original
     gain = timer.confirm(kernel.original, best)
     return Played(
-        agent, name, kernel.config, budget, seed, stop.evaluations, cycles, stop.gain, gain.nominal,
+        agent, name, kernel.config, limit[0], seed, stop.evaluations, cycles, stop.gain, gain.nominal,
         gain.median, gain.share_above_zero, best.key.hex(), scoreboards, objective, l2, stop.seconds, device,
+        limit[1],
     )  # fmt: skip
 
 
 def _timer(device: str, kernel: TracedKernel, objective: Objective, seed: int) -> Timer:
+    """With one thread: games are played side by side."""
     if device == VIRTUAL:
-        # The other cores have games of their own.
         return VirtualTimer(kernel, objective, seed, workers=1)
-    return HiddenTimer(kernel, Secret.parse(device), seed)
+    return HiddenTimer(kernel, Secret.parse(device), seed, workers=1)
 
 
 @lru_cache(maxsize=4)
@@ -226,39 +263,3 @@ def _kernel(chip_key: str, name: str, l2: L2) -> TracedKernel:
     if config:
         return trace_workload(workload, workload.config(config), chip(chip_key), sizes, l2)
     return choose_config(workload, chip(chip_key), sizes, lambda done, total: None, l2=l2)[0]
-
-
-def agents_table(games: Sequence[Played]) -> Table:
-    """Over the seeds and devices their median, least and largest; below, geometric means of the medians.
-
-    Medians over the ensemble; of hidden devices first the gain on the device itself.
-    """
-    is_hidden = any(game.device != VIRTUAL for game in games)
-    views: dict[str, Callable[[Played], float]] = {"chips around it": lambda game: game.median}
-    if is_hidden:
-        views = {"the device itself": lambda game: game.confirmed, **views}
-    columns = list(dict.fromkeys((game.agent, game.budget) for game in games))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("workload", "config", "gain on")[: 3 if is_hidden else 2]:
-        table.add_column(heading)
-    for agent, budget in columns:
-        table.add_column(f"{agent}\n{budget:,}", justify="right")
-    rows = dict.fromkeys((game.workload, game.config) for game in games)
-    for place, gain in views.items():
-        found = [
-            [[gain(g) for g in games if (g.workload, g.agent, g.budget) == (workload, *column)]
-             for workload, _ in rows]
-            for column in columns
-        ]  # fmt: skip
-        where = [place] if is_hidden else []
-        for n, (workload, config) in enumerate(rows):
-            table.add_row(workload, config, *where, *(_cell(column[n]) for column in found))
-        means = [geometric_mean([1 + median(gains) for gains in column]) - 1 for column in found]
-        table.add_row("geometric mean", "", *where, *(f"{mean:+.1%}" for mean in means))
-    return table
-
-
-def _cell(gains: Sequence[float]) -> str:
-    if len(gains) == 1:
-        return f"{gains[0]:+.1%}"
-    return f"{median(gains):+.1%} [{100 * min(gains):.1f}, {100 * max(gains):.1f}]"

@@ -77,7 +77,7 @@ class TapedGame(Game):
 class Tape:
     """A timer that replays once and then plays back; what is not a replay, it does each time."""
 
-    device, unit, finalists = "tape", "cycles", 1
+    device, unit, finalists, cost = "tape", "cycles", 1, 1.0
 
     def __init__(self, kernel: TracedKernel) -> None:
         trace = excerpt(kernel.trace, _TAPED_ITERATIONS)

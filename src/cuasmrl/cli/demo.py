@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cuasmrl.schedule import Block, Board, Schedule
 
 WORKLOAD, CONFIG, ARCH = "gemm_leaky_relu", "m128n128k32_w4_s3", 80
-AGENT = "greedy"
+AGENT = "twin"
 BUDGET = 1500
 _SHOWN = 12
 _RULES = 6

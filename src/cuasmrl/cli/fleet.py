@@ -31,8 +31,15 @@ def fleet(
         int, typer.Option("--slice", help="Evaluations between two looks at which kernels gain.")
     ] = 500,
     agent: Annotated[
-        str, typer.Option("--agent", metavar="NAME", help="Who plays.", autocompletion=complete)
-    ] = "greedy",
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Who plays; as in `cuasmrl optimize` by default.",
+            autocompletion=complete,
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the agent.")] = 0,
     device: Annotated[
         str | None,
@@ -49,7 +56,9 @@ def fleet(
 
     Evaluations go where the program gains most. A fleet that was stopped or killed goes on where it was.
     """
-    given: dict[str, Any] = {"agent": agent, "seed": seed}
+    from cuasmrl.optimize import default_agent
+
+    given: dict[str, Any] = {"agent": agent or default_agent(), "seed": seed}
     if device is not None:
         given["device"] = device
     found = carried_out(given, budget, slice_, run, root, workers, on, as_json)

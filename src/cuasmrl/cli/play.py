@@ -63,7 +63,7 @@ def play(
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", help="Who plays when you let it; greedy by default.")
+        str | None, typer.Option("--agent", help="Who plays when you let it; as in `optimize` by default.")
     ] = None,
     run: Annotated[
         Path | None,

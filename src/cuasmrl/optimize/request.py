@@ -18,7 +18,7 @@ from cuasmrl.optimize.runs import RunConfig
 from cuasmrl.schedule import Scoreboards
 
 DEFAULT_BUDGET = 2000
-_PREFERRED = ("greedy", "random")
+_PREFERRED = ("twin", "greedy", "random")
 
 
 def default_agent() -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from cuasmrl.agents import AGENTS, match
+from cuasmrl.agents.greedy import Greedy
+from cuasmrl.agents.policy.agent import PolicyClimb
 from cuasmrl.agents.twin import Twin
 from cuasmrl.checker import Checker
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
@@ -26,7 +28,7 @@ QUICK = Twin(guesses=4, fresh=2, steps=1, replays=40, most_replays=80, singles=1
 class Veiled:
     """A timer that gives times, and fails whoever asks for anything else."""
 
-    _allowed = frozenset(("time", "times", "device", "unit", "ahead", "announce", "withdraw"))
+    _allowed = frozenset(("time", "times", "device", "unit", "cost", "ahead", "announce", "withdraw"))
 
     def __init__(self, timer: HiddenTimer) -> None:
         self._timer = timer
@@ -99,6 +101,34 @@ def test_a_kernel_that_cannot_be_replayed_is_played_by_direct_search() -> None:
     assert clock.spent == 10
 
 
+def test_a_device_as_cheap_as_a_replay_is_searched_directly(tmp_path: Path) -> None:
+    """By what kind of device it is, and not by its name."""
+
+    class Cheap(HiddenTimer):
+        cost = 3.0
+
+    class Dear(VirtualTimer):
+        cost = 300.0
+
+    quick = replace(QUICK, notes=tmp_path)
+    ways = []
+    for agent, device in (
+        (quick, Cheap(kernel(), Secret(1))),
+        (PolicyClimb(), Cheap(kernel(), Secret(1))),
+        (replace(quick, policy=None), VirtualTimer(kernel(), iterations=2, seeds=(1,))),
+        (Greedy(), VirtualTimer(kernel(), iterations=2, seeds=(1,))),
+    ):
+        seen = list[Evaluation]()
+        match(agent, kernel(), device, 12, 0, None, seen.append)
+        ways.append([evaluation.key for evaluation in seen])
+    assert ways[0] == ways[1]
+    assert ways[2] == ways[3]
+    assert not (tmp_path / "beliefs.json").exists()
+    assert "the device itself is searched" in (tmp_path / "twin.jsonl").read_text()
+    match(quick, kernel(), Dear(kernel(), iterations=2, seeds=(1,)), 8, 0)
+    assert (tmp_path / "beliefs.json").exists()
+
+
 @pytest.mark.parametrize("off", [{"fit_every": 0}, {"plans": False}])
 def test_parts_can_be_left_out(off: dict[str, int]) -> None:
     assert played(replace(QUICK, **off), 12).spent == 12  # type: ignore[arg-type]
@@ -106,6 +136,8 @@ def test_parts_can_be_left_out(off: dict[str, int]) -> None:
 
 def test_a_device_that_refuses_everything_ends_with_the_original() -> None:
     class Refusing(VirtualTimer):
+        cost = 300.0
+
         def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
             original = kernel().original.key
             return [100.0 if s.key == original else math.inf for s in schedules]

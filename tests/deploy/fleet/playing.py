@@ -30,7 +30,7 @@ CONFIGS = (CONFIG, "m64n64k32_w4_s3", "m64n64k64_w4_s4")
 class DrawnTimer:
     """A schedule's time follows from its key, so it is the same on every worker."""
 
-    device, unit, finalists = "virtual:a100", "drawn", 6
+    device, unit, finalists, cost = "virtual:a100", "drawn", 6, 1.0
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         time.sleep(PAUSE)

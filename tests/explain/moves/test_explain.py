@@ -5,16 +5,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
 import pytest
 
+from cuasmrl.agents.ranking import Float, Int
 from cuasmrl.explain.moves import Explanation, explain, rules_of
 from cuasmrl.explain.moves.changes import Retime
+from cuasmrl.explain.moves.opinion import Opinion
 from cuasmrl.explain.moves.patterns import Pattern, Scenery
 from cuasmrl.explain.moves.story import Step
 from cuasmrl.explain.moves.table import lesson, story
 from cuasmrl.explain.moves.words import deed
 from cuasmrl.gpu.devices import VirtualTimer
-from cuasmrl.schedule import Board, SetReuse, SetStall, SetYield
+from cuasmrl.gpu.profile import Profile
+from cuasmrl.schedule import Board, Scoreboards, SetReuse, SetStall, SetYield
 from tests.climbing import faster, kernel
 from tests.explain.moves.schedules import planted, timer
 from tests.traced_kernels import traced
@@ -105,3 +109,37 @@ def test_edits_in_words() -> None:
         "reuse flags dropped at tensor products",
     )
     assert said[Retime][1] == "stall counts brought to the smallest"
+
+
+def test_moves_are_ranked_by_a_policy_among_all_that_were_possible() -> None:
+    """By the odds that it gives them, and only those that went somewhere."""
+
+    class LikesOne:
+        """Gives one instruction the better odds the farther up it goes, and all others none to speak of."""
+
+        def __init__(self, liked: int) -> None:
+            self.liked = liked
+
+        def look(self, board: Board, profile: Profile) -> "LikesOne":
+            self.position = np.array(board.position)
+            return self
+
+        def odds(self, instructions: Int, targets: Int) -> Float:
+            up = self.position[instructions] - targets
+            return np.where(instructions == self.liked, up, -10).astype(np.float32)
+
+    original, winner = traced("gemm_leaky_relu").original, planted()[2]
+    moved = [i for p, i in enumerate(winner.order) if original.order[p] != i]
+    places = {i: p for p, i in enumerate(winner.order)}
+    up = max(moved, key=lambda i: i - places[i])
+    opinion = Opinion(traced("gemm_leaky_relu"), Scoreboards.KEPT, LikesOne(up))
+    best = opinion.rank(original, winner, {up})
+    rest = opinion.rank(original, winner, set(moved) - {up})
+    assert best is not None
+    assert rest is not None
+    assert best > 0.9 > rest
+    assert opinion.rank(original, winner, set()) is None
+    assert opinion.rank(original, original, set(moved)) is None
+    told = [move.policy for move in explained().moves]
+    assert any(share is not None for share in told)
+    assert all(share is None or 0 <= share <= 1 for share in told)

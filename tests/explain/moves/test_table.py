@@ -74,6 +74,7 @@ def _explained(step: Step, scenery: Scenery, number: int) -> ExplainedMove:
         ),
         block=scenery.block_of(step.changes[0]),
         instructions=(),
+        policy=(None, 0.974, None, None)[number],
     )
 
 

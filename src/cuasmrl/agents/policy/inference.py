@@ -13,6 +13,8 @@ from cuasmrl.compiled import compiled
 
 IMPOSSIBLE = -30.0
 """Log odds of a move that is not legal or leads nowhere."""
+_PRODUCT = 1 << 18
+"""Multiplications that no library of linear algebra takes for worth sharing among threads."""
 _UP, _UNTIMED = pairs.COLUMNS.index("up"), pairs.COLUMNS.index("cannot be timed")
 
 
@@ -55,7 +57,13 @@ class Judge:
         return odds
 
     def _layer(self, name: str, inputs: Float) -> Float:
-        found: Float = inputs @ self._of[f"{name}.weight"] + self._of[f"{name}.bias"]
+        weight = self._of[f"{name}.weight"]
+        found = np.empty((len(inputs), weight.shape[1]), np.float32)
+        # Libraries start threads for larger products, which then wait for each other longer than they work.
+        rows = max(1, _PRODUCT // weight.size)
+        for first in range(0, len(inputs), rows):
+            np.matmul(inputs[first : first + rows], weight, out=found[first : first + rows])
+        found += self._of[f"{name}.bias"]
         return found
 
 

@@ -100,6 +100,7 @@ class Oracle:
     device: str = "model"
     unit: str = "modelled cycles"
     finalists: int = 1
+    cost: float = 1.0
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         return float(self.model.cycles(self.model.table(schedule), self.seeds[0], self.model.resident))

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from cuasmrl.agents.agent import Agent
 from cuasmrl.agents.greedy import Greedy
+from cuasmrl.agents.policy import weights
+from cuasmrl.agents.policy.agent import PolicyClimb
 from cuasmrl.agents.policy.ranker import Policy
 from cuasmrl.agents.proposals import Mix
 from cuasmrl.agents.twin.beliefs import Beliefs, Seen, informative
@@ -64,9 +67,9 @@ class Twin:
     """Improvements in the twin that the first plans make."""
     longest: int = 256
     """Improvements at most."""
-    replays: int = 400
+    replays: int = 200
     """Of a plan at most; doubled while plans come to their end by it."""
-    most_replays: int = 800
+    most_replays: int = 400
     """To which it is doubled."""
     drafts: int = 1
     """Plans that are made for each that is evaluated: those with the best prospects over all guesses."""
@@ -87,8 +90,13 @@ class Twin:
     """Whether it plans at all; if not, single moves are compared in the twin."""
     mix: Mix = field(default_factory=Mix)
     """The moves of climbs."""
-    policy: Path | None = None
+    policy: Path | None = weights.DEFAULT
     """Weights of a policy that chooses among the moves of climbs; none: the mix alone."""
+    dear: float = 50.0
+    """Replays that a time of the device has to cost: one that is cheaper is searched directly, without a
+    twin, because a plan takes more replays than the times that it saves."""
+    lag: int = 0
+    """Moves that a direct search proposes before the answer about the one before them is taken."""
     notes: Path | None = field(default=None, compare=False)
     """Where it writes down how it went and what it believes; changes nothing in play."""
 
@@ -97,9 +105,18 @@ class Twin:
         notes = Notes(self.notes)
         if game.traced is None:
             notes.say("the kernel cannot be replayed, so there is no twin of it: played by direct search")
-            Greedy(mix=self.mix).play(lambda: game, seed)
+            Greedy(mix=self.mix, lag=self.lag).play(lambda: game, seed)
+            return
+        if game.clock.timer.cost < self.dear:
+            notes.remark("a time costs no more than a few replays, so the device itself is searched")
+            self._climb().play(lambda: game, seed)
             return
         Play(self, game, game.traced, notes, random.Random(seed)).go()
+
+    def _climb(self) -> Agent:
+        if self.policy is None:
+            return Greedy(mix=self.mix, lag=self.lag)
+        return PolicyClimb(self.policy, mix=self.mix, lag=self.lag)
 
 
 class Play:

@@ -27,6 +27,9 @@ class Notes:
 
     def say(self, sentence: str) -> None:
         warnings.warn(f"cuasmrl: {sentence}", RuntimeWarning, stacklevel=3)
+        self.remark(sentence)
+
+    def remark(self, sentence: str) -> None:
         self._line({"note": sentence})
 
     def round(self, clock: Clock, trust: Trust) -> None:

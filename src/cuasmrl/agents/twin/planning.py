@@ -44,7 +44,7 @@ class TwinTimer:
     """The clock of the twin: replays under guesses instead of evaluations."""
 
     device, unit = "twin", "modelled cycles"
-    finalists = 1
+    finalists, cost = 1, 1.0
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
@@ -87,6 +87,8 @@ class Planner:
         self.mix = mix
         self.seeds = seeds
         self.ranker = ranker
+        self.proposals = self._proposals()
+        """Of all climbs: how far the ranker is followed is learnt from one to the next."""
         self.noise = 0.0
         """How much conditions differ about a single move."""
 
@@ -107,7 +109,7 @@ class Planner:
         panel = self._panel(guesses)
         self.game.clock = Clock(TwinTimer(panel), self.game.original, replays)
         walk = Walk(self.game, self.rng, self.mix)
-        walk.proposals = self._proposals()
+        walk.proposals = self.proposals
         walk.go_to(start)
         if aside:
             time = walk.propose(aside)

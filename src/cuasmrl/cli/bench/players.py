@@ -72,7 +72,8 @@ def agents(
         typer.Option(
             "--agent",
             metavar="NAME",
-            help="One of the agents below; repeat for several. All if none is named.",
+            help="One of the agents below, NAME:BUDGET to give it a budget of its own; repeat for several. "
+            "All if none is named.",
             autocompletion=complete,
         ),
     ] = None,
@@ -82,6 +83,14 @@ def agents(
     ] = None,
     budget: Annotated[
         list[int] | None, typer.Option("--budget", help="Evaluations; repeat for several.", min=1)
+    ] = None,
+    seconds: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--seconds",
+            help="Of processor time for each game, instead of a budget; repeat for several.",
+            min=1,
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Games per agent and workload.", min=1)] = 5,
     first_seed: Annotated[int, typer.Option("--first-seed", help="The first of them.", min=0)] = 0,
@@ -106,15 +115,17 @@ def agents(
     l2: L2Name = None,
     as_json: Json = False,
 ) -> None:
-    """Agents at equal budgets on the published workloads.
+    """Agents at equal budgets, or equal processor time, on the published workloads.
 
-    Gains by the median over the gate's ensemble: median and range over seeds. Hidden devices are chips that
-    no agent knows; gains on them are confirmed on the device itself and on chips drawn around it.
+    Gains by the median over the gate's ensemble: median and range over seeds; then how far each player is
+    ahead of each other one, with the middle 95 % over resampled games. Hidden devices are chips that no agent
+    knows; gains on them are confirmed on the device itself and on chips drawn around it.
     """
     from cuasmrl import workloads
     from cuasmrl.agents import AGENTS
-    from cuasmrl.bench.agents import VIRTUAL, Contest, agents_table
+    from cuasmrl.bench.agents import VIRTUAL, Contest
     from cuasmrl.bench.agents import agents as measure
+    from cuasmrl.bench.agents_table import agents_table
 
     contest = Contest(
         tuple(agent or AGENTS),
@@ -127,6 +138,7 @@ def agents(
         l2_named(l2),
         first_seed,
         tuple(device or [VIRTUAL]),
+        tuple(seconds or ()),
     )
     show(lambda advance: measure(contest, advance, keep, jobs, on), agents_table, as_json)
 
@@ -201,7 +213,7 @@ def results(
         typer.Option(
             "--agent",
             metavar="NAME",
-            help="One of the agents below; repeat for several. Greedy and evolve if none is named.",
+            help="One of the agents below; repeat for several. The default one if none is named.",
             autocompletion=complete,
         ),
     ] = None,
@@ -226,10 +238,11 @@ def results(
     from cuasmrl import workloads
     from cuasmrl.bench.results import Effort, results_table
     from cuasmrl.bench.results import results as measure
+    from cuasmrl.optimize import default_agent
 
     how = scoreboards_named(scoreboards)
     effort = Effort(
-        tuple(agent or ["greedy", "evolve"]),
+        tuple(agent or [default_agent()]),
         budget,
         trial,
         chip=chip,

@@ -13,6 +13,7 @@ from cuasmrl.explain.moves.decompose import Decomposition
 from cuasmrl.explain.moves.excerpts import Line, excerpt
 from cuasmrl.explain.moves.judge import SEEDS, Judge, Limit, of_model, sampler
 from cuasmrl.explain.moves.minimise import Minimum, minimise
+from cuasmrl.explain.moves.opinion import Opinion
 from cuasmrl.explain.moves.patterns import Pattern, Scenery
 from cuasmrl.explain.moves.story import Step, shares_of, steps_of
 from cuasmrl.explain.moves.words import deed, effects
@@ -52,6 +53,8 @@ class ExplainedMove:
     """Its number."""
     instructions: tuple[int, ...]
     """What it is about, by number in the original listing; none for a whole block."""
+    policy: float | None = None
+    """Share of all moves from there that the policy ranks below it; None if it cannot judge it."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,7 @@ class _Teller:
         self.minimum = minimum
         self.judge = judge
         self.scenery = Scenery(whole.board)
+        self.opinion = Opinion(kernel, whole.board.scoreboards)
         self.retimings = frozenset(change for change in minimum.changes if isinstance(change, Retime))
 
     def move(self, step: Step, share: float) -> ExplainedMove:
@@ -168,6 +172,7 @@ class _Teller:
             excerpt(step.before, step.after, block, about),
             block.number,
             tuple(sorted(about)),
+            self.opinion.rank(step.before, step.after, about),
         )
 
     def _alone(self, step: Step) -> float | None:

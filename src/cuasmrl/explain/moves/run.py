@@ -19,7 +19,7 @@ from cuasmrl.optimize.runs import RunConfig, RunDirectory
 from cuasmrl.optimize.runs.tracing import kernel_of_run
 from cuasmrl.schedule import Schedule
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)

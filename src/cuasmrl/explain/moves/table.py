@@ -62,7 +62,7 @@ def summary(found: Explanation, rules: Sequence[Rule]) -> list[str]:
     telling = [pair for pair in enumerate(found.moves, 1) if pair[1].share >= _least(found)]
     shown = sorted(telling, key=lambda pair: -pair[1].share)[:_MOST]
     for number, move in shown:
-        lines += [f"  {number}. {move.deed}", f"     {_saving(move, found)}"]
+        lines += [f"  {number}. {move.deed}", f"     {_saving(move, found)}", *_opinion(move, "     ")]
     more = len(found.moves) - len(shown)
     rest = f"and {more} more {_moves(more)}; " if more else ""
     return [*lines, "", f"{rest}--all shows every move with its lines of SASS"]
@@ -141,6 +141,13 @@ def _saving(move: ExplainedMove, found: Explanation) -> str:
     return text if least is None or least.change >= 0 else f"{text} (less {least.reason})"
 
 
+def _opinion(move: ExplainedMove, indent: str) -> list[str]:
+    if move.policy is None:
+        return []
+    known = "the policy, which has seen other kernels only,"
+    return [f"{indent}{known} ranks it above {100 * move.policy:.0f} % of the moves from there"]
+
+
 def _counted(name: str, count: int) -> str:
     noun, participle = _NAMES[name]
     return f"{count} {noun}{'s' if count > 1 else ''} {participle}"
@@ -159,6 +166,7 @@ def _move(number: int, move: ExplainedMove) -> list[str]:
         largest = abs(move.reasons[0].change)
         shown = [reason for reason in move.reasons[:_REASONS] if abs(reason.change) >= _SMALL * largest]
         lines.append("   " + ", ".join(f"{reason.reason} {reason.change:+,.1f}" for reason in shown))
+    lines += _opinion(move, "   ")
     lines += [f"   {sentence}" for sentence in move.effects]
     if move.in_order <= 0 and move.share > 0:
         lines.append("   it gains by what comes with other steps")

@@ -11,7 +11,7 @@ from typing import TypeVar
 from cuasmrl.checker import Checker, Refusal
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Ready, Sitting, Soak
-from cuasmrl.gpu.devices.device import CandidateError, Rival, time_or_never
+from cuasmrl.gpu.devices.device import COST_ON_A_GPU, CandidateError, Rival, time_or_never
 from cuasmrl.gpu.devices.driver import INSTEAD, OLDEST, Bytes, Gpu
 from cuasmrl.gpu.devices.loading import load
 from cuasmrl.gpu.devices.monitor import Conditions
@@ -125,6 +125,10 @@ class CudaTimer:
     @property
     def unit(self) -> str:
         return UNIT
+
+    @property
+    def cost(self) -> float:
+        return COST_ON_A_GPU
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         if schedule.key == self._original.key:

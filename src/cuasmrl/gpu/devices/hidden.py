@@ -14,6 +14,7 @@ from types import MappingProxyType
 from cuasmrl.binary.sass import Listing
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
+from cuasmrl.gpu.devices.device import COST_ON_A_GPU
 from cuasmrl.gpu.devices.objective import Objective, hidden_member
 from cuasmrl.gpu.devices.virtual import VirtualTimer
 from cuasmrl.gpu.emulator import Trace
@@ -162,14 +163,21 @@ class HiddenKernel(TracedKernel):
 class HiddenTimer(VirtualTimer):
     """The virtual GPU as one chip that only it knows; confirmed there, and on chips drawn around it."""
 
-    def __init__(self, kernel: TracedKernel, secret: Secret, game: int = 0) -> None:
+    def __init__(
+        self, kernel: TracedKernel, secret: Secret, game: int = 0, workers: int | None = None
+    ) -> None:
         """`kernel` is as everybody knows it."""
         known = {each.name: getattr(kernel, each.name) for each in fields(kernel) if each.init}
         parameters = hidden_member(kernel.model.parameters, secret.seed)
         hidden = HiddenKernel(**known, secret=secret, parameters=parameters)
-        super().__init__(hidden, Objective.NOMINAL, game)
+        super().__init__(hidden, Objective.NOMINAL, game, workers=workers)
         self.secret = secret
 
     @property
     def device(self) -> str:
         return self.secret.device
+
+    @property
+    def cost(self) -> float:
+        """It stands for a GPU."""
+        return COST_ON_A_GPU

@@ -79,6 +79,10 @@ class VirtualTimer:
     def unit(self) -> str:
         return UNIT
 
+    @property
+    def cost(self) -> float:
+        return float(self.effort.conditions)
+
     @cached_property
     def whole(self) -> Model:
         return self.kernel.model

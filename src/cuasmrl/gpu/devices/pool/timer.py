@@ -108,6 +108,10 @@ class PooledTimer:
         return self.local.unit
 
     @property
+    def cost(self) -> float:
+        return self.local.cost
+
+    @property
     def finalists(self) -> int:
         return self.local.finalists
 
