@@ -12,6 +12,7 @@ import pytest
 from cuasmrl.agents import Agent
 from cuasmrl.agents.evolve import Evolve
 from cuasmrl.agents.greedy import Greedy
+from cuasmrl.agents.policy.agent import PolicyClimb
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, Evaluation, Game
 from cuasmrl.gpu.devices import CandidateError, Rival, Timer, VirtualTimer
@@ -74,6 +75,15 @@ def test_the_way_does_not_depend_on_the_number_of_workers(
     assert played(agent, timer) == ways[str(agent)]
     assert timer.lost == 0
     assert sum(timer.workers.values()) >= BUDGET
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+def test_the_way_of_a_policy_does_not_depend_on_it_either(
+    lag: int, threads: Callable[..., PooledTimer]
+) -> None:
+    """It learns in play which of its moves help, so what is proposed ahead must leave no trace."""
+    agent = PolicyClimb(patience=15, lag=lag)
+    assert played(agent, threads(3)) == played(agent, alone())
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=["greedy", "greedy with a lag", "evolve"])
