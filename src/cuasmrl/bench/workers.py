@@ -16,7 +16,7 @@ from rich.table import Table
 from cuasmrl import workloads
 from cuasmrl.agents import Agent, match
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.game import Clock
+from cuasmrl.game import BudgetSpentError, Clock, Game
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.devices import Timer, VirtualTimer
 from cuasmrl.gpu.devices.pool import Crew, PooledTimer, Processes, replica_of
@@ -175,8 +175,11 @@ def _game(
 ) -> Round:
     asked = _forgetful(timer)
     pids = asked.processes if isinstance(asked, PooledTimer) else []
+    clock = Clock(asked, kernel.original, budget)
+    game = Game(kernel.listing, clock, kernel)  # Its board is made once, however long a game is.
     before, others, start = time.process_time(), _processor(pids), time.perf_counter()
-    clock: Clock = match(agent[1], kernel, asked, budget, seed)
+    with contextlib.suppress(BudgetSpentError):
+        agent[1].play(lambda: game, seed)
     seconds = time.perf_counter() - start
     head, others = time.process_time() - before, _processor(pids) - others
     return Round(

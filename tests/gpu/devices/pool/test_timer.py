@@ -96,6 +96,17 @@ def test_what_workers_that_die_were_asked_is_asked_of_others(
     assert len(timer.workers) == 2, "each is replaced"
 
 
+def test_thirty_workers_die(
+    ways: dict[str, list[Evaluation]], threads: Callable[..., PooledTimer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every few questions one, at random: nothing is lost, and nothing counted twice."""
+    monkeypatch.setattr(pool_timer, "ATTEMPTS", 31)
+    rng = random.Random(5)
+    timer = threads(3, *[dies_at(rng.randint(1, 2)) for _ in range(30)])
+    assert played(AGENTS[1], timer) == ways[str(AGENTS[1])]
+    assert timer.lost == 30
+
+
 def test_a_worker_that_hangs_is_replaced(
     ways: dict[str, list[Evaluation]], threads: Callable[..., PooledTimer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
