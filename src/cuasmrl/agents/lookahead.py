@@ -75,10 +75,9 @@ class Lookahead:
 
     def _forget(self, but: int) -> None:
         """What was drawn behind so many."""
-        forgotten: list[Schedule] = []
-        while len(self._waiting) > but:
-            drawn = self._waiting.pop()
-            forgotten += [] if drawn.schedule is None else [drawn.schedule]
+        forgotten = [self._waiting.pop() for _ in range(len(self._waiting) - but)]
         if forgotten:
-            self.walk.game.clock.withdraw(forgotten)
+            self.walk.game.clock.withdraw(
+                [drawn.schedule for drawn in forgotten if drawn.schedule is not None]
+            )
             self.walk.proposals.set_state(self._waiting[-1].state if self._waiting else self._state)

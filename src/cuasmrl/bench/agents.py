@@ -249,7 +249,7 @@ def _judged(
 
 
 def _timer(device: str, kernel: TracedKernel, objective: Objective, seed: int) -> Timer:
-    """With one thread: games are played side by side."""
+    """With one thread: the other cores have games of their own."""
     if device == VIRTUAL:
         return VirtualTimer(kernel, objective, seed, workers=1)
     return HiddenTimer(kernel, Secret.parse(device), seed, workers=1)
