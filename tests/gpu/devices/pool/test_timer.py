@@ -19,6 +19,7 @@ from cuasmrl.gpu.devices import CandidateError, Rival, Timer, VirtualTimer
 from cuasmrl.gpu.devices.pool import Crew, PooledTimer, Processes, check_workers, replica_of
 from cuasmrl.gpu.devices.pool import timer as pool_timer
 from cuasmrl.gpu.devices.pool.crew import Seat
+from cuasmrl.gpu.devices.pool.messages import Broken, Line, Ready, receive, send
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.schedule import Schedule
 from tests.climbing import kernel as small_gemm
@@ -208,11 +209,20 @@ def test_workers_that_cannot_open_the_device_say_why() -> None:
         timer.time(small_gemm().original)
 
 
-def _closed(line: object, number: int) -> None:
-    from cuasmrl.gpu.devices.pool.messages import Broken, receive, send
+def test_workers_with_other_code_are_refused(threads: Callable[..., PooledTimer]) -> None:
+    timer = threads(1, _old)
+    with pytest.raises(CuasmrlError, match="worker 0 runs other code of cuasmrl than this process; install"):
+        timer.time(small_gemm().original)
 
-    receive(line)  # type: ignore[arg-type]
-    send(line, Broken("there is no cuda:7 on this machine; the only GPU is cuda:0"))  # type: ignore[arg-type]
+
+def _old(line: Line, number: int) -> None:
+    receive(line)
+    send(line, Ready("of last year"))
+
+
+def _closed(line: Line, number: int) -> None:
+    receive(line)
+    send(line, Broken("there is no cuda:7 on this machine; the only GPU is cuda:0"))
 
 
 def test_processes_that_are_killed_and_stopped(ways: dict[str, list[Evaluation]]) -> None:

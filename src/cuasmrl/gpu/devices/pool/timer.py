@@ -9,7 +9,8 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import isnan
+
+import numpy as np
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.device import CandidateError, Rival, Timer, time_or_never
@@ -20,6 +21,8 @@ from cuasmrl.gpu.devices.pool.messages import (
     Question,
     Ready,
     Reply,
+    Told,
+    code_digest,
     numbers,
     packed,
     ratios,
@@ -87,7 +90,7 @@ class PooledTimer:
         self._replica: Replica | None = None
         self._waiting: deque[_Asked] = deque()
         self._begun: dict[tuple[bytes, bytes | None], _Asked] = {}
-        self._known: OrderedDict[bytes, list[float]] = OrderedDict()
+        self._known: OrderedDict[bytes, Told] = OrderedDict()
         """Ratios of schedules, as far as workers have said."""
         self._asked = 0
         self._looked = time.monotonic()
@@ -253,7 +256,12 @@ class PooledTimer:
     def _hear(self, member: _Member, message: Reply | Ready | Broken) -> None:
         member.since = time.monotonic()
         match message:
-            case Ready():
+            case Ready(code):
+                if code != code_digest():
+                    raise CuasmrlError(
+                        f"worker {member.seat.number} runs other code of cuasmrl than this process; install "
+                        "the same on every node, and start again"
+                    )
                 member.ready = True
             case Broken(reason):
                 raise CuasmrlError(f"a worker cannot go on: {reason}")
@@ -275,7 +283,7 @@ class PooledTimer:
         """Workers need not replay what another one has."""
         new, old = ratios(data), self._known.get(schedule.key)
         if old is not None:
-            new = [was if isnan(now) else now for now, was in zip(new, old, strict=True)]
+            new = np.where(np.isnan(new), old, new)
             self._known.move_to_end(schedule.key)
         self._known[schedule.key] = new
         if len(self._known) > _REMEMBERED:
