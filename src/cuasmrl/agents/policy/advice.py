@@ -116,6 +116,9 @@ class Advised(Proposals):
         self._queue, self._at = state.queue, state.at
         self._records, self._kind = state.records, state.kind
 
+    def recall(self, state: _State) -> None:
+        self._kind = state.kind
+
     def play(self) -> str | None:
         kind = _ADVISED if self.rng.random() < self.share and self._has_advice() else _MIX
         played = self._advised() if kind == _ADVISED else super().play()
