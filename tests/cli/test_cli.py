@@ -123,7 +123,7 @@ def test_workloads_builds(tmp_path: Path) -> None:
         (("emulate", "softmax", "--set", "Q=3"), "softmax is sized by M, N"),
         (("emulate", "softmax", "--blocks", "a-b"), "write for example 0-3,17"),
         (("emulate", "softmax", "--set", "M=2", "--blocks", "7"), "numbered 0 to 1"),
-        (("emulate", "softmax", "--arch", "99"), "sm_99 is not a chip workloads are built for"),
+        (("emulate", "softmax", "--arch", "99"), "softmax has no config for sm_99"),
     ],
 )
 def test_bad_input_is_one_sentence_and_status_2(arguments: tuple[str, ...], expected: str) -> None:

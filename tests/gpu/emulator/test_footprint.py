@@ -124,6 +124,14 @@ def test_no_more_is_touched_of_a_buffer_than_it_has() -> None:
     assert found(emulator.extents(launch)) == operands
 
 
+def test_who_touches_nothing_has_no_footprint() -> None:
+    emulator, launch = emulator_of("softmax")
+    trace = emulator.trace(launch, blocks=[0, 1])
+    nowhere = replace(trace, access_base=np.full_like(trace.access_base, -1))
+    found = footprint_of(nowhere, emulator.listing, [0, 1], [0, 1], 108, [])
+    assert found.read.grid == found.written.grid == 0
+
+
 def test_only_the_first_touch_of_a_block_counts() -> None:
     emulator, launch = emulator_of("softmax")
     trace = emulator.trace(launch, blocks=[0, 1])

@@ -163,7 +163,7 @@ def test_a_copy_without_bypass_may_find_its_data_in_l1() -> None:
 @pytest.fixture
 def state() -> np.ndarray:
     """An SM with one sub-core and nothing going on."""
-    empty = np.zeros(Sm.WIDTH + Core.LINES, np.int64)
+    empty = np.zeros(Sm.WIDTH + Core.CONSTANTS, np.int64)
     empty[Sm.ACCEPTS : Sm.WIDTH] = -1
     empty[Sm.WIDTH + Core.ACCEPTED] = -FAR
     return empty

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isnan, nan, sqrt
 from statistics import fmean
 from threading import Event, Lock
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from cuasmrl.gpu.devices.device import Rival
 from cuasmrl.gpu.timing import Model
 from cuasmrl.gpu.timing.code import Int
+from cuasmrl.gpu.timing.courses import Courses
 from cuasmrl.schedule import Schedule
 
 Ratios: TypeAlias = npt.NDArray[np.float64]
@@ -34,8 +36,12 @@ class Condition:
     seed: int
     blocks: int
 
+    @cached_property
+    def _courses(self) -> Courses:
+        return Courses(self.model, self.seed, self.blocks)
+
     def cycles(self, table: Int) -> int:
-        return self.model.cycles(table, self.seed, self.blocks)
+        return self._courses.cycles(table)
 
 
 class Panel:

@@ -193,7 +193,7 @@ def _groups(trace: Trace, instructions: frozenset[int], rooms: _Rooms) -> list[_
     starts = np.flatnonzero(np.any(np.diff(keys, axis=1, prepend=-2), axis=0))
     found: defaultdict[tuple[int, int], dict[int, Sectors]] = defaultdict(dict)
     for (number, buffer, k), sectors in zip(
-        keys[:, starts].T.tolist(), np.split(sector[order], starts[1:]), strict=True
+        keys[:, starts].T.tolist(), np.split(sector[order], starts)[1:], strict=True
     ):
         found[number, buffer][int(trace.blocks[k])] = sectors
     return [_Group(buffer, by_block) for (_, buffer), by_block in found.items()]

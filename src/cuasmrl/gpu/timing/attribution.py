@@ -2,7 +2,7 @@
 
 from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.records import CONSTANT_LINES, Cause, Core, Kind, Reason, Row, Tally, Unit, Warp
+from cuasmrl.gpu.timing.records import Cause, Core, Kind, Reason, Row, Tally, Unit, Warp
 from cuasmrl.gpu.timing.waits import boards_done, queue_free, tensor_free, tensor_results, unit_free
 
 
@@ -41,7 +41,7 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
         return copies_done(state, w, Cause.PRODUCT)
     if reason == Reason.CONSTANT:
         line = code[p + Row.CONSTANT]
-        return state[c + Core.CONSTANTS + line % CONSTANT_LINES] if line >= 0 else 0
+        return state[c + Core.CONSTANTS + line] if line >= 0 else 0
     if reason == Reason.TENSOR_BUSY:
         return tensor_free(code, state, p, c, w) if kind == Kind.TENSOR else 0
     if reason == Reason.UNIT_BUSY:

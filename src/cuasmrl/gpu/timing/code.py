@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Order, Pipe, file_of
+from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Order, Pipe
 from cuasmrl.binary.sass import Kind as Form
 from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
 from cuasmrl.compiled import compiled
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.timing.machine import Needs
+from cuasmrl.gpu.timing.operands import grouped, packed, read, result_groups, sources, written
 from cuasmrl.gpu.timing.parameters import Parameters
 from cuasmrl.gpu.timing.records import (
-    READS,
+    CONSTANT_LINES,
     SIXTEENTH,
-    SLOTS,
-    WRITES,
     Cached,
     Core,
     Kind,
@@ -61,21 +60,38 @@ class Code:
         products = (i for i in code if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR)
         results = {d.register for i in products for d in i.defs}
         groups = {i.control.write_barrier for i in code if i.opcode == "LDGDEPBAR"}
+        fields_of = [_fields(i, parameters) for i in code]
+        written_by = [
+            written(i) if f[Row.KIND] == Kind.TENSOR else [] for i, f in zip(code, fields_of, strict=True)
+        ]
+        group_of = result_groups(written_by)
+        constants: dict[int, int] = {}
         self.rows = np.zeros((len(code), Row.WIDTH), np.int64)
         for index, i in enumerate(code):
-            fields = _fields(i, parameters) | {Row.ORIGINAL: index, Row.SLOT: slots.get(index, -1)}
+            fields = fields_of[index] | {Row.ORIGINAL: index, Row.SLOT: slots.get(index, -1)}
             if i.depbar is not None and i.depbar[0] not in groups:
                 fields[Row.DEPBAR_BOARD] = _waited_for(i, i.depbar)
             fields[Row.GATE] = _gate(fields)
+            if fields[Row.CONSTANT] >= 0:
+                fields[Row.CONSTANT] = constants.setdefault(
+                    fields[Row.CONSTANT] % CONSTANT_LINES, len(constants)
+                )
             row = self.rows[index]
             row[list(fields)] = list(fields.values())
-            row[Row.SOURCES : Row.READ_COUNT] = _sources(i)
-            reads = _general(a.register for a in i.uses if a.register in results)[:READS]
-            writes = _general(a.register for a in i.defs)[:WRITES] if fields[Row.KIND] == Kind.TENSOR else []
-            row[Row.READ_COUNT], row[Row.WRITE_COUNT] = len(reads), len(writes)
-            row[Row.READS : Row.READS + len(reads)] = reads
-            row[Row.WRITES : Row.WRITES + len(writes)] = writes
+            for count, first, values in (
+                (Row.SOURCE_COUNT, Row.SOURCES, [packed(*source) for source in sources(i)]),
+                (Row.READ_COUNT, Row.READS, grouped(read(i, results), group_of)),
+                (Row.WRITE_COUNT, Row.WRITES, grouped(written_by[index], group_of)),
+            ):
+                row[count] = len(values)
+                row[first : first + len(values)] = values
         self.rows = self.rows.astype(_narrowest(self.rows))
+        self.needs = Needs(
+            lines=-(-len(code) // INSTRUCTIONS_PER_LINE),
+            constants=len(constants),
+            l1=bool(self.rows[:, Row.CACHED].any()),
+            products=any(i.is_product for i in code),
+        )
         self._ends = np.array([block.end - 1 for block in blocks], np.int64)
 
     def table(self, schedule: Schedule) -> Int:
@@ -342,36 +358,3 @@ def _constant_line(i: Instruction, parameters: Parameters) -> int:
         if operand.kind is Form.CONSTANT and operand.bank is not None and operand.register is None:
             return (operand.bank << 16 | operand.offset) // parameters.cycles("constant_line")
     return -1
-
-
-def _sources(i: Instruction) -> list[int]:
-    """Up to two registers in each of the three operand slots: those that need a read port.
-
-    An operand keeps its slot also when an earlier one is a constant, as the reuse flags do.
-    """
-    slots = [-1] * (2 * SLOTS)
-    if i.declaration is None or i.declaration.pipe not in (Pipe.ALU, Pipe.FMA, Pipe.HALF, Pipe.FP64):
-        return slots
-    used = {use.register for use in i.uses}
-    operands = [o for o in i.operands[i.destinations :] if not o.is_predicate][:SLOTS]
-    for slot, operand in enumerate(operands):
-        register = operand.register if operand.kind is Form.REGISTER else None
-        if register is not None and register.file is File.R and register.index is not None:
-            slots[2 * slot] = register.index
-            if register.index + 1 in used and _is_pair(i, operand):
-                slots[2 * slot + 1] = register.index + 1
-    return slots
-
-
-def _is_pair(i: Instruction, operand: Operand) -> bool:
-    """Does this operand stand for two registers? Only if no other operand names the second one."""
-    assert operand.register is not None
-    second = (operand.register.index or 0) + 1
-    return not any(
-        o is not operand and o.kind is Form.REGISTER and o.register is not None and o.register.index == second
-        for o in i.operands
-    )
-
-
-def _general(registers: Iterable[int]) -> list[int]:
-    return sorted(r for r in set(registers) if file_of(r) is File.R)

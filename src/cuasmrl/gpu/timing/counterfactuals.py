@@ -66,7 +66,7 @@ def _free_units(rows: Int) -> None:
 
 
 def _free_ports(rows: Int) -> None:
-    rows[:, Row.SOURCES : Row.READ_COUNT] = -1
+    rows[:, Row.SOURCE_COUNT] = 0
 
 
 def _free_constants(rows: Int) -> None:

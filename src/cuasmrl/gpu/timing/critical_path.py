@@ -17,7 +17,7 @@ from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.dataflow import Fact, Order, define
 from cuasmrl.gpu.timing.demand import BEHIND, Demand, demand_of, is_cached_load
-from cuasmrl.gpu.timing.records import BOARDS, IN_FLIGHT, SIXTEENTH, SLOTS, Job, Kind, Row, Unit, Way
+from cuasmrl.gpu.timing.records import BOARDS, IN_FLIGHT, SIXTEENTH, Job, Kind, Row, Unit, Way
 from cuasmrl.gpu.timing.survey import (
     PACED,
     Code,
@@ -202,11 +202,11 @@ def occupy(code: Code, taken: Int, i: int, at: int) -> None:
     elif unit != Unit.NONE:
         take(taken, unit - Unit.INT + Use.INT, hold, at)
     if kind not in (Kind.TENSOR, Kind.QUEUED, Kind.UNIT):
-        for k in range(2 * SLOTS):
-            register = rows[i, Row.SOURCES + k]
+        for k in range(rows[i, Row.SOURCE_COUNT]):
+            place = rows[i, Row.SOURCES + k] & 7
             # A reuse flag saves one later read at most.
-            if register >= 0 and not rows[i, Row.REUSE] >> (k // 2) & 1:
-                take(taken, Use.EVEN_PORT + (register & 1), 1, at)
+            if not rows[i, Row.REUSE] >> (place >> 1) & 1:
+                take(taken, Use.EVEN_PORT + (place & 1), 1, at)
 
 
 @compiled

@@ -2,21 +2,22 @@
 
 from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.machine import Machine
-from cuasmrl.gpu.timing.records import Core
+from cuasmrl.gpu.timing.machine import Layout, Machine
 
 
 @inlined
-def fetch(machine: Machine, state: Int, c: int, line: int, now: int) -> int:
+def fetch(machine: Machine, layout: Layout, state: Int, c: int, line: int, now: int) -> int:
     """When a line of instructions is there; asks for the lines behind it too."""
-    size = machine.l0_lines
-    arrival = c + Core.LINES
+    size, ahead = layout.l0_lines, machine.prefetch_lines
+    arrival = c + layout.lines
     held = arrival + size
-    last = line + machine.prefetch_lines
-    if state[held + line % size] != line or state[held + last % size] != last:
-        for k in range(machine.prefetch_lines + 1):
-            at = (line + k) % size
+    first = line if line < size else line % size
+    last = first + ahead if first + ahead < size else first + ahead - size
+    if state[held + first] != line or state[held + last] != line + ahead:
+        at = first
+        for k in range(ahead + 1):
             if state[held + at] != line + k:
                 state[held + at] = line + k
                 state[arrival + at] = now + machine.fetch_latency + k * machine.fetch_gap
-    return state[arrival + line % size]
+            at = at + 1 if at + 1 < size else 0
+    return state[arrival + first]

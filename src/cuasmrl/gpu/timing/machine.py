@@ -17,6 +17,10 @@ class Layout(NamedTuple):
 
     cores: int
     core_width: int
+    lines: int
+    """Of a sub-core: when its lines of instructions arrive."""
+    l0_lines: int
+    """Places of the L0 instruction cache, as far as the kernel can fill them."""
     seats: int
     warps: int
     warps_end: int
@@ -35,6 +39,18 @@ class Layout(NamedTuple):
     ends: int
     """When each block was done."""
     size: int
+
+
+class Needs(NamedTuple):
+    """What a kernel makes use of: the state holds nothing else, as every replay begins with a copy of it."""
+
+    lines: int
+    """Of instructions."""
+    constants: int
+    """Lines of constants."""
+    l1: bool
+    products: bool
+    """Of warpgroups."""
 
 
 class Machine(NamedTuple):
@@ -111,20 +127,22 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
     )
 
 
-def layout_of(
-    machine: Machine, resident: int, per_block: int, blocks: int, has_products: bool = False
-) -> Layout:
+def layout_of(machine: Machine, needs: Needs, resident: int, per_block: int, blocks: int) -> Layout:
     """The state of an SM with so many resident blocks, for so many blocks in all."""
     cores = int(Sm.WIDTH)
-    core_width = Core.LINES + 2 * machine.l0_lines
+    l0_lines = min(machine.l0_lines, needs.lines + machine.prefetch_lines + 1)
+    lines = Core.CONSTANTS + needs.constants
+    core_width = lines + 2 * l0_lines
     seats = cores + SUB_CORES * core_width
     warps = seats + resident * Seat.WIDTH
     tags = warps + resident * per_block * Warp.WIDTH
-    nexts = tags + machine.l1_sets * L1_WAYS * TAG_WORDS
+    nexts = tags + (machine.l1_sets * L1_WAYS * TAG_WORDS if needs.l1 else 0)
     ready = nexts + SUB_CORES
     slots = -(-resident * per_block // SUB_CORES)
     gates = ready + SUB_CORES * slots
     squads = gates + SUB_CORES * slots
-    ends = squads + (resident * per_block * Squad.WIDTH if has_products else 0)
-    size = ends + blocks
-    return Layout(cores, core_width, seats, warps, tags, tags, nexts, ready, gates, slots, squads, ends, size)
+    ends = squads + (resident * per_block * Squad.WIDTH if needs.products else 0)
+    return Layout(
+        cores, core_width, lines, l0_lines, seats, warps, tags, tags, nexts, ready, gates, slots, squads,
+        ends, ends + blocks,
+    )  # fmt: skip

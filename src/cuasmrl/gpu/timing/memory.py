@@ -55,11 +55,11 @@ def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
     near = machine.sm_accept_interval - 1
     other = at - near
     while other <= at + near + turns - 1:
-        if state[Sm.ACCEPTS + other % ACCEPT_RING] == other:
+        if state[Sm.ACCEPTS + (other & (ACCEPT_RING - 1))] == other:
             at = other + near + 1
         other += 1
     for taken in range(at, at + turns):
-        state[Sm.ACCEPTS + taken % ACCEPT_RING] = taken
+        state[Sm.ACCEPTS + (taken & (ACCEPT_RING - 1))] = taken
     state[c + Core.ACCEPTED] = at
     place = state[c + Core.QUEUED]
     state[c + Core.QUEUE + place] = at
@@ -72,10 +72,16 @@ def accept(machine: Machine, state: Int, c: int, now: int, turns: int) -> int:
 @inlined
 def take_port(state: Int, at: int, turns: int) -> int:
     """Take the first free turns of the data port; says when they would have begun if they stood together."""
+    place = Sm.PORT + 2 * (at // PORT_SPAN & (PORT_RING - 1))
+    free = at % PORT_SPAN + turns <= PORT_SPAN and state[place] == at // PORT_SPAN
+    wanted = ((1 << turns) - 1) << at % PORT_SPAN
+    if free and not state[place + 1] & wanted:
+        state[place + 1] |= wanted
+        return at
     left = turns
     while left:
         span = at // PORT_SPAN
-        place = Sm.PORT + 2 * (span % PORT_RING)
+        place = Sm.PORT + 2 * (span & (PORT_RING - 1))
         if state[place] != span:
             state[place] = span
             state[place + 1] = 0

@@ -16,11 +16,12 @@ from cuasmrl.gpu.timing.machine import Layout, Machine, layout_of, machine_of
 from cuasmrl.gpu.timing.memory_system import L2, Traffic, share_of, traffic_of
 from cuasmrl.gpu.timing.parameters import Parameters, load_parameters
 from cuasmrl.gpu.timing.records import REASON_NAMES, SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
-from cuasmrl.gpu.timing.replay import replay, replay_time
+from cuasmrl.gpu.timing.replay import empty_state, replay, replay_time
 from cuasmrl.gpu.timing.work import lay_out
 from cuasmrl.markup import card
 from cuasmrl.schedule import Schedule
 
+_NO_MARKS = np.zeros(0, np.int64)
 _STANDS_STILL = (
     "The replay stands still: a barrier waits for warps that have ended, or products of a warpgroup for what "
     "some of its warps never issue."
@@ -123,7 +124,7 @@ class Model:
         self.shared_bytes = self.resident * header.shared_bytes
         self.machine = self._machine(self.parameters)
         self.code = self._code(self.parameters)
-        self._has_products = any(i.is_product for i in self.listing.instructions)
+        self._begun: dict[int, tuple[Layout, Int]] = {}
 
     def with_parameters(self, parameters: Parameters, keeps_code: bool = False) -> Model:
         """The same kernel on the same chip under other numbers; its code is kept if no number that it
@@ -131,6 +132,7 @@ class Model:
         other = copy(self)
         other.parameters = parameters
         other.machine = self._machine(parameters)
+        other._begun = {}
         if not keeps_code:
             other.code = other._code(parameters)
         return other
@@ -158,8 +160,16 @@ class Model:
 
     def layout(self, blocks: int) -> Layout:
         """Where the records of a replay of so many blocks begin."""
-        per_block = int(self.work[Job.WARPS_PER_BLOCK])
-        return layout_of(self.machine, self.resident, per_block, blocks, self._has_products)
+        return self._beginning(blocks)[0]
+
+    def _beginning(self, blocks: int) -> tuple[Layout, Int]:
+        """The layout, and the state of an SM that has not begun."""
+        found = self._begun.get(blocks)
+        if found is None:
+            per_block = int(self.work[Job.WARPS_PER_BLOCK])
+            layout = layout_of(self.machine, self.code.needs, self.resident, per_block, blocks)
+            found = self._begun[blocks] = layout, empty_state(layout, per_block)
+        return found
 
     def table(self, schedule: Schedule) -> Int:
         return self.code.table(schedule)
@@ -173,20 +183,42 @@ class Model:
     def replay(self, table: Int, seed: int = 0, blocks: int | None = None, logged: int = 0) -> Result:
         """Replay the records of a schedule once; keep the times of so many issues."""
         blocks = blocks or self.blocks
-        layout = self.layout(blocks)
+        layout, empty = self._beginning(blocks)
         rows = len(table) // Row.WIDTH
         tally = np.zeros(Tally.ROWS + rows * Tally.REASONS, np.int64)
         log = np.full(logged * Note.WIDTH, -1, np.int64)
-        ends = replay(table, self.work, self.machine, layout, self.resident, blocks, seed, tally, log)
+        ends = replay(table, self.work, self.machine, layout, empty, self.resident, blocks, seed, tally, log)
         if not ends.all():
             raise CuasmrlError(_STANDS_STILL)
         return Result.of(ends, tally, log)
 
     def cycles(self, table: Int, seed: int = 0, blocks: int | None = None) -> int:
         """The cycles of `replay`, sooner: nothing is said about where they went."""
-        blocks = blocks or self.blocks
-        layout = self.layout(blocks)
-        ends = replay_time(table, self.work, self.machine, layout, self.resident, blocks, seed)
+        looks = np.empty(len(table) // Row.WIDTH, np.int64)
+        return self.resumed(table, seed, blocks or self.blocks, looks, _NO_MARKS)[0]
+
+    def resumed(
+        self, table: Int, seed: int, blocks: int, looks: Int, marks: Int, begun: Int | None = None
+    ) -> tuple[int, tuple[Int, ...]]:
+        """The cycles, and the state at each mark that was reached; from a state that an earlier replay had at
+        a mark, if there is one.
+
+        In `looks` stands when each position was first come to, if that is sooner than what stood there.
+        """
+        layout, empty = self._beginning(blocks)
+        ends, kept = replay_time(
+            table, self.work, self.machine, layout, empty if begun is None else begun, self.resident, blocks,
+            seed, looks, marks,
+        )  # fmt: skip
         if not ends.all():
             raise CuasmrlError(_STANDS_STILL)
-        return int(ends.max())
+        return int(ends.max()), tuple(kept.reshape(-1, layout.size))
+
+    @property
+    def executions(self) -> Int:
+        """Of each position, by all traced warps."""
+        work = self.work
+        first, paths = work[Job.PATH_STARTS], work[Job.WARPS_PER_BLOCK] * work[Job.BLOCKS]
+        starts = np.append(work[work[Job.BLOCK_STARTS] : first] // Row.WIDTH, len(self.code.rows))
+        visits = np.bincount(work[work[first] : work[first + paths] : 2], minlength=len(starts) - 1)
+        return np.repeat(visits, np.diff(starts))

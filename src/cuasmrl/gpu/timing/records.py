@@ -22,7 +22,9 @@ OWN_SECTOR = 1 << 60
 SLOTS = 3
 """Operand slots of an instruction, each up to two registers wide."""
 FAR = 1 << 60
-REGISTERS = 256
+RESULT_GROUPS = 128
+"""Groups of registers that the same tensor products write, so that their values come together: a product
+writes at least two registers."""
 CONSTANT_LINES = 1024
 ACCEPT_RING = 1024
 """Cycles ahead for which turns can be taken: sub-cores with short queues come in between those with long."""
@@ -35,7 +37,7 @@ PRODUCTS_AHEAD = 128
 GROUPS_KNOWN = 64
 """Groups of products whose end is known."""
 READS, WRITES = 16, 8
-"""General registers of an instruction that may be results of tensor products, or are."""
+"""General registers of an instruction that may be results of tensor products, or are: at most so many."""
 
 
 class Kind(IntEnum):
@@ -134,7 +136,7 @@ class Row(IntEnum):
     LINE = 9
     """Its line of the instruction cache."""
     CONSTANT = 10
-    """Line of a constant bank that a fixed-latency operand reads; -1 for none."""
+    """Line of a constant bank that a fixed-latency operand reads, numbered; -1 for none."""
     HOLD = 11
     """Cycles for which its unit takes nothing else."""
     LITE = 12
@@ -149,40 +151,42 @@ class Row(IntEnum):
     """From issue to the earliest consumer on an idle machine; sixteenths for tensor cores."""
     WAR = 18
     """From issue until its sources may be overwritten."""
-    IS_LOAD = 19
-    WORDS = 20
-    """Registers per lane that come back from memory."""
-    LEAST_PASSES = 21
-    CACHED = 22
-    """How it uses L1: a `Cached`."""
-    BANKS = 23
-    """Are the passes of its accesses turns of the data port?"""
-    INTERVAL = 24
-    """Sixteenths between products of a sub-core, or of a warpgroup."""
-    SAME_WARP = 25
-    """Least cycles from the issue of a product to the next one of the same warp."""
-    AHEAD = 26
-    """Cycles for which a product may wait at the tensor core after its issue."""
-    ORIGINAL = 27
-    """Index in the listing that was traced."""
-    DEPBAR_COUNT = 28
-    DEPBAR_BOARD = 29
-    """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
-    SOURCES = 30
-    """Six fields: registers by operand slot, -1 for none."""
-    READ_COUNT = 36
-    """Registers it reads that some tensor product writes."""
-    READS = 37
-    WRITE_COUNT = 53
-    """Registers a tensor product writes."""
-    WRITES = 54
-    GATE = 62
+    GATE = 19
     """Field of the sub-core that alone says when its unit or queue lets it in; -1 if more has to be asked."""
-    TURNS = 63
+    INTERVAL = 20
+    """Sixteenths between products of a sub-core, or of a warpgroup."""
+    SAME_WARP = 21
+    """Least cycles from the issue of a product to the next one of the same warp."""
+    AHEAD = 22
+    """Cycles for which a product may wait at the tensor core after its issue."""
+    SOURCE_COUNT = 23
+    """Registers that need a read port."""
+    SOURCES = 24
+    """Six fields: each register, times eight, and its place in the reuse cache, by slot and bank."""
+    READ_COUNT = 30
+    """Groups of registers it reads that tensor products write."""
+    WRITE_COUNT = 31
+    """Groups of registers a tensor product writes."""
+    READS = 32
+    WRITES = 48
+    IS_LOAD = 56
+    WORDS = 57
+    """Registers per lane that come back from memory."""
+    LEAST_PASSES = 58
+    CACHED = 59
+    """How it uses L1: a `Cached`."""
+    BANKS = 60
+    """Are the passes of its accesses turns of the data port?"""
+    ORIGINAL = 61
+    """Index in the listing that was traced."""
+    DEPBAR_COUNT = 62
+    DEPBAR_BOARD = 63
+    """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
+    TURNS = 64
     """Turns of the data port that a product of a warpgroup takes to read its tiles."""
-    CLOSES = 64
+    CLOSES = 65
     """Is it the last of its group?"""
-    WIDTH = 65
+    WIDTH = 66
 
 
 class Job(IntEnum):
@@ -265,20 +269,18 @@ class Core(IntEnum):
     PORT_FREE = 9
     UNIT_FREE = 11
     CACHED = 21
-    """Six fields: register in the reuse cache by slot and bank."""
-    CACHED_WARP = 27
-    QUEUE = 33
+    """Six fields: what the reuse cache holds by slot and bank, a register of a warp; -1 for nothing."""
+    QUEUE = 27
     """When each of up to 32 places of the memory queue becomes free."""
-    CONSTANTS = 65
-    """When the lines of the constant cache arrive; FAR if nobody has asked."""
-    TENSOR_FED = 65 + CONSTANT_LINES
+    TENSOR_FED = 59
     """When the warp that sent the last product may issue another."""
-    QUEUE_FREE = 66 + CONSTANT_LINES
+    QUEUE_FREE = 60
     """When the memory queue has room for one more."""
-    OPEN = 67 + CONSTANT_LINES
+    OPEN = 61
     """Always 0: what needs no unit may pass."""
-    LINES = 68 + CONSTANT_LINES
-    """When the lines of the L0 instruction cache arrive; behind them, which lines they are."""
+    CONSTANTS = 62
+    """When the lines of the constant cache arrive; FAR if nobody has asked. Behind them, when the lines of
+    the L0 instruction cache arrive, and which lines they are."""
 
 
 class Warp(IntEnum):
@@ -318,8 +320,8 @@ class Warp(IntEnum):
     GROUP_DONE = 43
     GROUP_CAUSE = 43 + IN_FLIGHT
     RESULTS = 43 + 2 * IN_FLIGHT
-    """When registers hold the results of tensor products, in sixteenths."""
-    WIDTH = 43 + 2 * IN_FLIGHT + REGISTERS
+    """When groups of registers hold the results of tensor products, in sixteenths."""
+    WIDTH = 43 + 2 * IN_FLIGHT + RESULT_GROUPS
 
 
 class Seat(IntEnum):

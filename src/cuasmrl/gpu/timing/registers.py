@@ -7,25 +7,26 @@ the same warp and slot, and any later read through the slot replaces it.
 
 from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.records import SLOTS, Core, Row
+from cuasmrl.gpu.timing.records import Core, Row
 
 _READ_CYCLES = 3
+_PLACE, _SOURCES = 7, 1 << 16
 
 
 @inlined
 def read_operands(code: Int, state: Int, p: int, c: int, w: int, enter: int) -> int:
     """When an instruction that comes to Allocate in cycle `enter` can go on; takes the ports."""
     even = odd = 0
-    for slot in range(SLOTS):
-        for k in range(2):
-            register = code[p + Row.SOURCES + 2 * slot + k]
-            if register >= 0:
-                at = c + 2 * slot + (register & 1)
-                if state[at + Core.CACHED] != register or state[at + Core.CACHED_WARP] != w:
-                    odd += register & 1
-                    even += 1 - (register & 1)
-                state[at + Core.CACHED] = register if code[p + Row.REUSE] >> slot & 1 else -1
-                state[at + Core.CACHED_WARP] = w
+    reuse = code[p + Row.REUSE]
+    # Without jumps that depend on the operands, which the processor would have to guess.
+    for k in range(code[p + Row.SOURCE_COUNT]):
+        source = code[p + Row.SOURCES + k]
+        at = c + Core.CACHED + (source & _PLACE)
+        wanted = w * _SOURCES + source
+        missing = 0 + (state[at] != wanted)
+        odd += missing & source
+        even += missing & (source ^ 1)
+        state[at] = wanted if reuse >> ((source & _PLACE) >> 1) & 1 else -1
     grant = enter
     if even:
         grant = max(grant, state[c + Core.PORT_FREE] + even - 1 - _READ_CYCLES)

@@ -7,13 +7,15 @@ An instruction that is issued in cycle t is in Control in t + 1 and, if its late
 t + 2 on, where it waits for its read ports and holds up what comes behind.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cuasmrl.compiled import compiled, inlined, lowest_bit, pointer_to
 from cuasmrl.gpu.timing.attribution import attribute
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.front_end import fetch
-from cuasmrl.gpu.timing.machine import L1_WAYS, TAG_WORDS, Layout, Machine
+from cuasmrl.gpu.timing.machine import TAG_WORDS, Layout, Machine
 from cuasmrl.gpu.timing.pipes import issue
 from cuasmrl.gpu.timing.records import (
     FAR,
@@ -38,8 +40,8 @@ _VISIT_WIDTH = 2
 
 
 @compiled
-def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
-    """Nothing has been launched, all caches are cold."""
+def empty_state(layout: Layout, per_block: int) -> Int:
+    """Nothing has been launched, all caches are cold. Every replay begins with a copy."""
     state = np.zeros(layout.size, np.int64)
     state[Sm.ACCEPTS : Sm.WIDTH] = -1
     for k in range(SUB_CORES):
@@ -49,12 +51,12 @@ def empty_state(machine: Machine, layout: Layout, per_block: int) -> Int:
         state[c + Core.LAST_TENSOR] = -1
         state[c + Core.ACCEPTED] = -FAR
         state[c + Core.CACHED : c + Core.QUEUE] = -1
-        state[c + Core.CONSTANTS : c + Core.TENSOR_FED] = FAR
-        state[c + Core.LINES + machine.l0_lines : c + layout.core_width] = -1
+        state[c + Core.CONSTANTS : c + layout.lines] = FAR
+        state[c + layout.lines + layout.l0_lines : c + layout.core_width] = -1
     state[layout.ready : layout.ends] = FAR
     for k, seat in enumerate(range(layout.seats, layout.warps, _SEAT_WIDTH)):
         state[seat + Seat.WARPS] = layout.warps + k * per_block * _WARP_WIDTH
-    for tag in range(layout.tags, layout.tags + machine.l1_sets * L1_WAYS * TAG_WORDS, TAG_WORDS):
+    for tag in range(layout.tags, layout.nexts, TAG_WORDS):
         state[tag] = -1
     return state
 
@@ -219,7 +221,7 @@ def go_on(
     else:
         p = state[w + Warp.POSITION]
         if code[p + Row.FIRST] or state[w + Warp.JUMP_END]:
-            state[w + Warp.FETCH_END] = fetch(machine, state, c, code[p + Row.LINE], now)
+            state[w + Warp.FETCH_END] = fetch(machine, layout, state, c, code[p + Row.LINE], now)
         set_gate(code, layout, state, c, w)
         if kind == Kind.BARRIER:
             state[seat + Seat.ARRIVED] += 1
@@ -240,17 +242,47 @@ def soonest_issue(layout: Layout, state: Int) -> int:
     return min(state[at], state[at + 1], state[at + 2], state[at + 3])
 
 
+class Pointers(NamedTuple):
+    """What is kept of a replay for others to set out from."""
+
+    looks: Int
+    """By position: when a warp first came to it."""
+    marks: Int
+    """Cycles at which the state is kept."""
+    kept: Int
+    mark_count: int
+
+
+@inlined
+def come_to(looks: Int, state: Int, w: int, now: int) -> None:
+    """Note when a warp first came to its next instruction."""
+    if state[w + Warp.VISIT] < state[w + Warp.LAST_VISIT]:
+        row = state[w + Warp.POSITION] // _ROW_WIDTH
+        looks[row] = min(looks[row], now)
+
+
 @compiled
 def run(
     code: Int, work: Int, machine: Machine, layout: Layout, state: Int, tally: Int | None, log: Int | None,
-    resident: int, blocks: int,
-) -> None:  # fmt: skip
-    """Until all blocks are done, or nobody can issue again: a barrier or products are waited for in vain."""
-    for k in range(min(resident, blocks)):
-        seat = layout.seats + k * _SEAT_WIDTH
-        start_block(code, work, machine, layout, state, seat, next_start(machine, state, 0))
-    now = soonest_issue(layout, state)
+    course: Pointers | None, resident: int, blocks: int,
+) -> int:  # fmt: skip
+    """Until all blocks are done, or nobody can issue again: a barrier or products are waited for in vain.
+
+    A state in which blocks have started already is gone on from. Says how many marks were reached.
+    """
+    if not state[Sm.STARTED]:
+        for k in range(min(resident, blocks)):
+            seat = layout.seats + k * _SEAT_WIDTH
+            start_block(code, work, machine, layout, state, seat, next_start(machine, state, 0))
+            if course is not None:
+                come_to(course.looks, state, state[seat + Seat.WARPS], 0)
+    now, mark = soonest_issue(layout, state), 0
     while now < FAR and state[Sm.FINISHED] < blocks:
+        if course is not None:
+            while mark < course.mark_count and course.marks[mark] <= now:
+                for k in range(layout.size):
+                    course.kept[mark * layout.size + k] = state[k]
+                mark += 1
         for number in range(SUB_CORES):
             if state[layout.nexts + number] <= now:
                 c = layout.cores + number * layout.core_width
@@ -260,25 +292,28 @@ def run(
                         attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
                     issue(code, work, machine, layout, state, tally, log, c, w, now)
                     go_on(code, work, machine, layout, state, number, c, w, blocks, now)
+                    if course is not None:
+                        come_to(course.looks, state, w, now)
         now = soonest_issue(layout, state)
+    return mark
 
 
 @compiled
 def replay(
-    code: Int, work: Int, machine: Machine, layout: Layout, resident: int, blocks: int, seed: int, tally: Int,
-    log: Int,
+    code: Int, work: Int, machine: Machine, layout: Layout, empty: Int, resident: int, blocks: int, seed: int,
+    tally: Int, log: Int,
 ) -> Int:  # fmt: skip
     """Run `blocks` blocks, `resident` at a time, on the ways of the traced blocks in turn.
 
     Counts in `tally`, writes a `Note` of every issue to `log` as far as it reaches, and gives the cycle in
     which each block was done; 0 for one that never was.
     """
-    state = empty_state(machine, layout, work[Job.WARPS_PER_BLOCK])
+    state = empty.copy()
     state[Sm.LOG_SIZE] = log.size
     state[Sm.SEED] = seed
     run(
         pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), pointer_to(tally),
-        pointer_to(log), resident, blocks,
+        pointer_to(log), None, resident, blocks,
     )  # fmt: skip
     ends = block_ends(layout, state, blocks)
     for number in range(SUB_CORES):
@@ -289,15 +324,23 @@ def replay(
 
 @compiled
 def replay_time(
-    code: Int, work: Int, machine: Machine, layout: Layout, resident: int, blocks: int, seed: int
-) -> Int:
-    """As `replay`, but nothing is counted or written down: Numba leaves out what is for a tally or a log."""
-    state = empty_state(machine, layout, work[Job.WARPS_PER_BLOCK])
+    code: Int, work: Int, machine: Machine, layout: Layout, begun: Int, resident: int, blocks: int, seed: int,
+    looks: Int, marks: Int,
+) -> tuple[Int, Int]:  # fmt: skip
+    """As `replay`, but nothing is counted or written down: Numba leaves out what is for a tally or a log.
+
+    `begun` is an empty state, or one that was kept at a mark of a replay under the same seed. Gives the cycle
+    in which each block was done and the state at each mark that was reached, and notes in `looks` when a
+    position was first come to.
+    """
+    state = begun.copy()
     state[Sm.SEED] = seed
-    run(
-        pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), None, None, resident, blocks
+    kept = np.empty(len(marks) * layout.size, np.int64)
+    reached = run(
+        pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), None, None,
+        Pointers(pointer_to(looks), pointer_to(marks), pointer_to(kept), len(marks)), resident, blocks,
     )  # fmt: skip
-    return block_ends(layout, state, blocks)
+    return block_ends(layout, state, blocks), kept[: reached * layout.size]
 
 
 @compiled

@@ -6,7 +6,7 @@ In compiled functions `p`, `w` and `c` are the records of an instruction, a warp
 from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Machine
-from cuasmrl.gpu.timing.records import BOARDS, CONSTANT_LINES, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
+from cuasmrl.gpu.timing.records import BOARDS, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
 
 
 @inlined
@@ -103,7 +103,7 @@ def issue_time(code: Int, machine: Machine, state: Int, c: int, w: int, now: int
         at = max(at, unit_free(code, state, p, c))
     line = code[p + Row.CONSTANT]
     if line >= 0:
-        line = c + Core.CONSTANTS + line % CONSTANT_LINES
+        line += c + Core.CONSTANTS
         if state[line] == FAR:
             state[line] = now + machine.constant_miss
         at = max(at, state[line])
