@@ -5,9 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from cuasmrl.agents import match
+from cuasmrl.agents.greedy import Greedy
 from cuasmrl.cli import fleet as command
 from cuasmrl.deploy.fleet.pool import Alone
-from tests.command import sentence
+from cuasmrl.game import Evaluation
+from cuasmrl.gpu.devices import VirtualTimer
+from tests.cli.test_optimize import SMALL
+from tests.climbing import kernel as small_gemm
+from tests.command import run, sentence
 from tests.deploy.fleet.playing import recorded_store, work
 
 
@@ -29,8 +35,30 @@ def test_what_is_refused(tmp_path: Path, place: Path) -> None:
     )
     anneal = sentence(*given, "--workers", "1", "--agent", "anneal", "--slice", "4", "--budget", "8")
     assert "cannot be played in slices; give --slice 8" in anneal
-    assert "belong to --recorded" in sentence("optimize", "softmax", "--workers", "2")
     assert not (place / "journal.jsonl").exists()
+
+
+def test_workers_of_one_kernel_that_cannot_be(tmp_path: Path) -> None:
+    """Said before anything is played, or even traced."""
+    place = tmp_path / "run"
+    asked = "optimize", "softmax", "--run", place
+    assert "--workers 0 leaves nobody to work" in sentence(*asked, "--workers", "0")
+    assert "100000 workers may need" in sentence(*asked, "--workers", "100000")
+    assert "a batch of 0 proposals is none" in sentence(*asked, "--batch", "0")
+    assert "anneal has batches of its own" in sentence(*asked, "--agent", "anneal", "--batch", "4")
+    assert "there is no NVIDIA driver here" in sentence(*asked, "--device", "cuda:0", "--workers", "2")
+    assert not place.exists()
+
+
+def test_a_kernel_on_two_workers(tmp_path: Path) -> None:
+    """Every evaluation is that of one process, in the same order."""
+    run("optimize", *SMALL, "--budget", "40", "--batch", "4", "--run", tmp_path / "run", "--workers", "2")
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["lag"] == 3
+    logged = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    seen: list[Evaluation] = []
+    kernel = small_gemm()
+    match(Greedy(lag=3), kernel, VirtualTimer(kernel, workers=1), 40, 0, listener=seen.append)
+    assert [(one["key"], one["time"]) for one in logged[1:]] == [(one.key.hex(), one.time) for one in seen]
 
 
 def test_a_fleet(

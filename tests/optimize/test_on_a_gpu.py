@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cuasmrl.cli.report import report_of
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices import cuda, opening
 from cuasmrl.gpu.devices.cuda import CudaTimer, find
@@ -46,7 +47,9 @@ def outcomes(found: Optimized) -> dict[str, tuple[Outcome, str]]:
 
 
 @pytest.mark.usefixtures("refused")
-def test_a_kernel_that_only_a_gpu_can_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_kernel_that_only_a_gpu_can_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = played(monkeypatch, tmp_path / "run", 80)
     assert isinstance(found.subject.kernel, UntracedKernel)
     checks = outcomes(found)
@@ -63,6 +66,14 @@ def test_a_kernel_that_only_a_gpu_can_run(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert found.evaluations == 25
     with pytest.raises(CuasmrlError, match="cannot be replayed: FOO"):
         _ = found.subject.traced
+    page = (report_of(found) or Path("none")).read_text(encoding="utf-8")
+    assert "Checks that were left out" in page
+    assert f"<li>hazards: {checks['hazards'][1]}</li>" in page.replace("&#39;", "'")
+    assert "There are no modelled cycles: nothing here can replay this kernel." in page
+    assert "the moves that mattered, which need replays of the kernel: FOO at 0x10" in page
+    assert 'id="loop"' not in page
+    told = capsys.readouterr().err
+    assert "the report is without the hot loop" in " ".join(told.split())
 
 
 def test_play_reaches_the_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

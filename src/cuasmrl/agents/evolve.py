@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -31,25 +32,34 @@ class Evolve:
     """Share of children with two parents."""
     most_mutations: int = 3
     """Random moves that a child gets at most; at least one."""
+    lag: int = 3
+    """Children that are made before the answer about the one before them is taken."""
     mix: Mix = field(default_factory=Mix)
     """The moves of mutations."""
 
     def play(self, new_game: Callable[[], Game], seed: int) -> None:
         game, rng = new_game(), random.Random(seed)
-        proposals = Proposals(game, rng, self.mix)
-        members: list[Member] = [(game.clock.start, game.original)]
+        clock, proposals = game.clock, Proposals(game, rng, self.mix)
+        members: list[Member] = [(clock.start, game.original)]
+        unborn: deque[Schedule] = deque()
         barren = 0
-        while not game.clock.is_over and barren < _MOST_BARREN:
-            mother = self._parent(members, rng)
-            game.back_to(mother)
-            if rng.random() < self.crossover:
-                _cross(game.board, game.scope.blocks, self._parent(members, rng), rng)
-            for _ in range(rng.randint(1, self.most_mutations)):
-                proposals.play()
-            child = game.schedule
-            barren = barren + 1 if game.clock.has_seen(child) else 0
+        while not clock.is_over and barren < _MOST_BARREN:
+            while len(unborn) <= self.lag:
+                unborn.append(self._child(game, proposals, members, rng))
+                if len(unborn) <= clock.budget - clock.spent:
+                    clock.announce(unborn[-1])
+            child = unborn.popleft()
+            barren = barren + 1 if clock.has_seen(child) else 0
             if not barren:
-                self._admit(members, (game.clock.time(child), child))
+                self._admit(members, (clock.time(child), child))
+
+    def _child(self, game: Game, proposals: Proposals, members: list[Member], rng: random.Random) -> Schedule:
+        game.back_to(self._parent(members, rng))
+        if rng.random() < self.crossover:
+            _cross(game.board, game.scope.blocks, self._parent(members, rng), rng)
+        for _ in range(rng.randint(1, self.most_mutations)):
+            proposals.play()
+        return game.schedule
 
     def _parent(self, members: list[Member], rng: random.Random) -> Schedule:
         drawn = rng.choices(members, k=self.tournament)

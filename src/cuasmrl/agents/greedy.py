@@ -24,17 +24,19 @@ class Greedy:
     """Evaluations without a gain after which it steps aside."""
     aside: int = 4
     """Random moves of such a step."""
+    lag: int = 0
+    """Moves that are proposed before the answer about the one before them is taken."""
     mix: Mix = field(default_factory=Mix)
     """The moves it tries."""
 
     def play(self, new_game: Callable[[], Game], seed: int) -> None:
         rng = random.Random(seed)
-        climb(Walk(new_game(), rng, self.mix), self.patience, self.aside)
+        climb(Walk(new_game(), rng, self.mix), self.patience, self.aside, self.lag)
 
 
-def climb(walk: Walk, patience: int, aside: int) -> None:
+def climb(walk: Walk, patience: int, aside: int, lag: int = 0) -> None:
     """Until the budget is spent, or nothing new is to be found."""
-    clock, ahead = walk.game.clock, Lookahead(walk)
+    clock, ahead = walk.game.clock, Lookahead(walk, lag)
     top: tuple[float, Schedule] = walk.time, walk.schedule
     last_gain = clock.spent
     while not clock.is_over:

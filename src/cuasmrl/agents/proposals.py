@@ -198,7 +198,7 @@ class Walk:
     def propose(self, moves: int = 1) -> float | None:
         """The time after so many random moves; None if nothing new is to be found any more."""
         schedule = self.draw(moves)
-        return None if schedule is None else self.take(schedule, moves)
+        return None if schedule is None else self.take(schedule, self.schedule if moves == 1 else None)
 
     def draw(self, moves: int = 1) -> Schedule | None:
         """Carry out so many random moves; None if all that was tried led to nothing."""
@@ -208,14 +208,14 @@ class Walk:
                 return self.game.schedule
         return None
 
-    def take(self, schedule: Schedule, moves: int = 1) -> float | None:
-        """The time of what was drawn; None if for long nothing was new."""
+    def take(self, schedule: Schedule, rival: Schedule | None) -> float | None:
+        """The time of what was drawn, beside its rival; None if for long nothing was new."""
         clock = self.game.clock
         self.proposed = schedule
         self._idle = self._idle + 1 if clock.has_seen(schedule) else 0
         if self._idle >= _MOST_TRIES:
             return None
-        return clock.time(schedule, self.schedule if moves == 1 else None)
+        return clock.time(schedule, rival)
 
     def keep(self, time: float) -> None:
         """Go on from what was proposed."""

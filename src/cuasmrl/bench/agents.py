@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 from typing import Any, TypeAlias
@@ -23,6 +22,7 @@ from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.devices import Objective, Timer, VirtualTimer
 from cuasmrl.gpu.devices.hidden import HiddenTimer, Secret
+from cuasmrl.gpu.devices.pool.jobs import jobs_of
 from cuasmrl.gpu.timing import L2
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.optimize import FINALISTS
@@ -139,7 +139,11 @@ class Played:
 
 
 def agents(
-    contest: Contest, progress: Callable[[int, int], None], keep: Path | None = None, jobs: int = 2
+    contest: Contest,
+    progress: Callable[[int, int], None],
+    keep: Path | None = None,
+    jobs: int = 2,
+    on: str | None = None,
 ) -> list[Played]:
     """Play every game of a contest, so many at a time; with a file, what is in it is not played again."""
     contest.check()
@@ -159,7 +163,7 @@ def agents(
     ]
 
     def play(left: list[Key]) -> Iterator[Played]:
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        with jobs_of(jobs, on) as pool:
             tasks = [
                 pool.submit(_play, contest.chip, setup, tuple(limits)) for setup, limits in by_setup(left)
             ]
@@ -245,7 +249,7 @@ def _judged(
 
 
 def _timer(device: str, kernel: TracedKernel, objective: Objective, seed: int) -> Timer:
-    """With one thread: games are played side by side."""
+    """With one thread: the other cores have games of their own."""
     if device == VIRTUAL:
         return VirtualTimer(kernel, objective, seed, workers=1)
     return HiddenTimer(kernel, Secret.parse(device), seed, workers=1)

@@ -50,7 +50,11 @@ class Compared:
 
 
 def objective(
-    contest: Contest, progress: Callable[[int, int], None], keep: Path | None = None, jobs: int = 2
+    contest: Contest,
+    progress: Callable[[int, int], None],
+    keep: Path | None = None,
+    jobs: int = 2,
+    on: str | None = None,
 ) -> list[Compared]:
     """The same games under both objectives; the last line is the geometric mean over the kernels."""
     games: dict[Objective, list[Played]] = {}
@@ -59,7 +63,7 @@ def objective(
         def advance(now: int, total: int, done: int = done) -> None:
             progress(done * total + now, len(Objective) * total)
 
-        games[kind] = agents(replace(contest, objective=kind), advance, keep, jobs)
+        games[kind] = agents(replace(contest, objective=kind), advance, keep, jobs, on)
     return compared(games[Objective.NOMINAL], games[Objective.ROBUST])
 
 

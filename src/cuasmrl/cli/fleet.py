@@ -13,6 +13,7 @@ from rich.table import Table
 from cuasmrl.cli.agents import complete
 from cuasmrl.cli.console import Json, console, print_json, problems
 from cuasmrl.cli.store import Root
+from cuasmrl.cli.workers import On, Workers, address_of
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
@@ -20,24 +21,7 @@ if TYPE_CHECKING:
     from cuasmrl.deploy.fleet.pool import Pool
 
 _INTERRUPTED = 130
-_RAY = "ray"
 PLACE = Path("fleet")
-
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers", help="Processes of this machine; one for each core by default.", show_default=False
-    ),
-]
-On = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="ray|ADDRESS",
-        help="A Ray cluster instead: one of this machine, or the one at an address.",
-        show_default=False,
-    ),
-]
 
 
 def fleet(
@@ -122,12 +106,12 @@ def carried_out(
 
 
 def _pool(workers: int | None, on: str | None, store: Path, run: Path) -> Pool:
-    from cuasmrl.deploy.fleet.pool import Alone, Processes, cores
+    from cuasmrl.deploy.fleet.pool import Alone, Processes
+    from cuasmrl.gpu.devices.pool import check_workers, cores
 
     if on is None:
         count = workers if workers is not None else cores()
-        if count < 1:
-            raise CuasmrlError(f"--workers {count} leaves nobody to work; give at least 1")
+        check_workers(count)
         return Processes(count) if count > 1 else Alone()
     if workers is not None:
         raise CuasmrlError(
@@ -136,7 +120,7 @@ def _pool(workers: int | None, on: str | None, store: Path, run: Path) -> Pool:
     from cuasmrl.deploy.fleet.on_ray import OnRay
 
     run.mkdir(parents=True, exist_ok=True)
-    return OnRay(None if on == _RAY else on, (store, run))
+    return OnRay(address_of(on), (store, run))
 
 
 class _Shown:

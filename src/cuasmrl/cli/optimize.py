@@ -25,16 +25,17 @@ from cuasmrl.cli.console import (
     scoreboards_named,
 )
 from cuasmrl.cli.display import Display, display, introduction, left_out
-from cuasmrl.cli.fleet import On, Workers
 from cuasmrl.cli.recorded import optimize_recorded
 from cuasmrl.cli.report import report_of
 from cuasmrl.cli.sizes import sizes_given
 from cuasmrl.cli.watch import watching
+from cuasmrl.cli.workers import On, Workers, crew_of
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
     from cuasmrl.deploy.store import Entry
     from cuasmrl.explain.play.watching import Watched
+    from cuasmrl.gpu.devices.pool import Crew
     from cuasmrl.optimize import Optimized
 
 _INTERRUPTED = 130
@@ -87,6 +88,14 @@ def optimize(
     seed: Annotated[
         int | None, typer.Option("--seed", help="Of the agent; 0 by default.", show_default=False)
     ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch",
+            help="Candidates that greedy, evolve or policy proposes at a time: keeps more workers busy.",
+            show_default=False,
+        ),
+    ] = None,
     scoreboards: ScoreboardsName = None,
     l2: L2Name = None,
     objective: ObjectiveName = None,
@@ -136,7 +145,7 @@ def optimize(
     asked: dict[str, Any] = {
         "source": kernel_of, "config": config, "trial": trial,
         "sizes": sizes_given(kernel_of, launch, settings), "launch": str(launch) if launch else None,
-        "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed,
+        "kernel": kernel, "device": device, "agent": agent, "budget": budget, "seed": seed, "batch": batch,
         "scoreboards": scoreboards_named(scoreboards) if scoreboards else None,
         "l2": l2_named(l2) if l2 else None,
         "objective": objective_named(objective) if objective else None,
@@ -148,10 +157,8 @@ def optimize(
             raise CuasmrlError("--recorded plays on what is in the store; leave out --resume, -o and --watch")
         optimize_recorded(given, run, workers, on, as_json)
         return
-    if workers is not None or on is not None:
-        raise CuasmrlError("--workers and --on belong to --recorded and to `cuasmrl fleet`")
-    with watching(watch) as watched:
-        found = _run(given, run, resume, output, as_json, watched)
+    with crew_of(workers, on, _device_of(device, resume)) as crew, watching(watch) as watched:
+        found = _run(given, run, resume, output, as_json, watched, crew)
         entry = _deposit(found) if store else None
         if not as_json:
             _print(found, output)
@@ -167,6 +174,15 @@ def optimize(
         console.print(f"report: {page}", markup=False)
 
 
+def _device_of(device: str | None, resume: Path | None) -> str | None:
+    """That of the run which is continued, unless another is given."""
+    if device is not None or resume is None:
+        return device
+    from cuasmrl.optimize.runs import RunDirectory
+
+    return RunDirectory.open(resume).config.device
+
+
 def _run(
     given: dict[str, Any],
     run: Path | None,
@@ -174,10 +190,11 @@ def _run(
     output: Path | None,
     as_json: bool,
     watched: Watched | None,
+    crew: Crew | None,
 ) -> Optimized:
     with display(as_json) as shown:
         try:
-            return _carry_out(given, run, resume, output, shown, watched)
+            return _carry_out(given, run, resume, output, shown, watched, crew)
         except KeyboardInterrupt:
             if shown.run is not None:
                 problems.print(f"stopped; continue with --resume {shown.run}", markup=False)
@@ -212,6 +229,7 @@ def _carry_out(
     output: Path | None,
     shown: Display,
     watched: Watched | None,
+    crew: Crew | None,
 ) -> Optimized:
     from cuasmrl import optimize as way
 
@@ -221,10 +239,10 @@ def _carry_out(
     if resume is not None:
         if run is not None:
             raise CuasmrlError("--run starts a run and --resume continues one; give one of them")
-        return way.resume(resume, given, output, watch)
+        return way.resume(resume, given, output, watch, crew)
     if "source" not in given:
         raise CuasmrlError("name a workload or a cubin to optimise, or a run to continue with --resume")
-    return way.optimize(way.Request(**given), run, output, watch)
+    return way.optimize(way.Request(**given), run, output, watch, crew)
 
 
 def _deposit(found: Optimized) -> Entry | None:

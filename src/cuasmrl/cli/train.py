@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuasmrl.cli.console import Json, console, print_json, problems, progress
+from cuasmrl.cli.workers import On
 from cuasmrl.errors import CuasmrlError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def train(
     epochs: Annotated[int | None, typer.Option("--epochs", help="Passes over all moves.", min=1)] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of all random choices.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", help="Kernels explored at a time.", min=1)] = 2,
+    on: On = None,
     as_json: Json = False,
 ) -> None:
     """Train the policy that ranks moves, on all workloads but those held out.
@@ -72,7 +74,7 @@ def train(
         course=Course(epochs=epochs or Course.epochs, seed=seed),
     )
     with progress("lessons", as_json) as advance:
-        about = run(curriculum, work, output, jobs, _Watcher(work, advance, as_json))
+        about = run(curriculum, work, output, jobs, _Watcher(work, advance, as_json), on)
     if as_json:
         print_json(about)
         return

@@ -115,17 +115,16 @@ class Clock:
         """How many schedules are worth announcing; 1 for a device that begins when it is asked."""
         return 1 if self._eager is None else self._eager.ahead
 
-    def announce(self, schedule: Schedule, rival: Schedule) -> None:
+    def announce(self, schedule: Schedule, rival: Schedule | None = None) -> None:
         """It will be asked for soon, unless it is withdrawn: the device may begin. This costs nothing."""
         if self._eager is not None and schedule.key not in self._times and schedule.key not in self.known:
-            time = self._times[rival.key]
-            if not math.isinf(time):
-                self._eager.announce(schedule, Rival(rival, time))
+            time = math.inf if rival is None else self._times[rival.key]
+            self._eager.announce(schedule, None if rival is None or math.isinf(time) else Rival(rival, time))
 
-    def withdraw(self) -> None:
-        """All that was announced."""
+    def withdraw(self, schedules: Sequence[Schedule]) -> None:
+        """They were announced, and will not be asked for."""
         if self._eager is not None:
-            self._eager.withdraw()
+            self._eager.withdraw(schedules)
 
     def finalists(self, count: int) -> list[Schedule]:
         """The best schedule, up to five on the way to it, and for more than six the fastest of the others.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cuasmrl.agents import AGENTS, Agent
+from cuasmrl.agents import Agent
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import BudgetSpentError, Clock, Evaluation, Game
 from cuasmrl.gpu.devices import Timer, VirtualTimer, open_timer
+from cuasmrl.gpu.devices.pool import Alone, Crew, PooledTimer, replica_of
 from cuasmrl.gpu.traced import TracedKernel
 from cuasmrl.markup import card
 from cuasmrl.optimize.by_hand import BY_HAND, ByHand
@@ -120,12 +121,16 @@ class Optimized:
 
 
 def optimize(
-    request: Request, run: Path | None = None, output: Path | None = None, watch: Watch | None = None
+    request: Request,
+    run: Path | None = None,
+    output: Path | None = None,
+    watch: Watch | None = None,
+    crew: Crew | None = None,
 ) -> Optimized:
-    """Start a run in a new directory."""
+    """Start a run in a new directory; with a crew its workers time what the agent asks for."""
     watch = watch or Watch()
     request.check()
-    agent = AGENTS.named(request.agent)
+    agent = request.player
     if run is not None:
         check_vacant(run)
     _check_output(output)
@@ -135,7 +140,7 @@ def optimize(
     check_movable(subject, timer, config)
     place = run or vacant(RUNS / _name(subject, request))
     return carry_out(
-        RunDirectory.create(place, config), agent, subject, timer, request.standard, output, watch
+        RunDirectory.create(place, config), agent, subject, timer, request.standard, output, watch, crew
     )
 
 
@@ -159,7 +164,11 @@ def submit(
 
 
 def resume(
-    run: Path, given: Mapping[str, Any] | None = None, output: Path | None = None, watch: Watch | None = None
+    run: Path,
+    given: Mapping[str, Any] | None = None,
+    output: Path | None = None,
+    watch: Watch | None = None,
+    crew: Crew | None = None,
 ) -> Optimized:
     """Continue a run: what was timed before is not timed again, and the end is as if it had never stopped."""
     watch = watch or Watch()
@@ -168,13 +177,13 @@ def resume(
     if request.agent == BY_HAND:
         raise CuasmrlError(f"{run} was played by hand; go on with `cuasmrl play --from {run}`")
     _check_output(output)
-    agent = AGENTS.named(request.agent)
+    agent = request.player
     subject = prepare(request, watch.choosing)
     difference = directory.config.difference(config_of(request, agent, subject))
     if difference is not None:
         raise CuasmrlError(f"{run} was started with {difference}; start another run with --run instead")
     timer = timer_of(subject, request)
-    return carry_out(directory, agent, subject, timer, request.standard, output, watch)
+    return carry_out(directory, agent, subject, timer, request.standard, output, watch, crew)
 
 
 def carry_out(
@@ -185,15 +194,17 @@ def carry_out(
     standard: Standard,
     output: Path | None,
     watch: Watch,
+    crew: Crew | None = None,
 ) -> Optimized:
     kernel = subject.kernel
     run.keep_original(kernel.cubin, subject.launch)
     watch.prepared(subject, run.path)
-    if isinstance(timer, VirtualTimer):
-        watch.stage("measuring how much has to be replayed")
-        run.keep_effort(timer.effort)
-        watch.stage(f"schedules are scored by {timer.effort.sentence}")
-    clock = play(run, with_places(agent, run.path), subject, timer, watch)
+    with _spread(timer, subject, crew) as playing:
+        if isinstance(timer, VirtualTimer):
+            watch.stage("measuring how much has to be replayed")
+            run.keep_effort(timer.effort)
+            watch.stage(f"schedules are scored by {timer.effort.sentence}")
+        clock = play(run, with_places(agent, run.path), subject, playing, watch)
     best, verdict = _judged(run, clock, subject, timer, standard, watch)
     cubin = None
     result = best.apply(kernel.cubin) if verdict.accepted else None
@@ -204,6 +215,22 @@ def carry_out(
         if output is not None:
             result.save(output)
     return Optimized(subject, run.path, run.config, clock.spent, clock.gain, verdict, cubin)
+
+
+@contextlib.contextmanager
+def _spread(timer: Timer, subject: Subject, crew: Crew | None) -> Iterator[Timer]:
+    """The same timer, asked on many workers while somebody plays."""
+    if crew is None or isinstance(crew, Alone):
+        if crew is not None and isinstance(timer, VirtualTimer):
+            timer.workers = 1
+        yield timer
+        return
+    launch = partial(subject.problems.main.launch, TRACED_SEED)
+    pooled = PooledTimer(timer, crew, lambda: replica_of(timer, launch, crew.width, crew.own_gpus))
+    try:
+        yield pooled
+    finally:
+        pooled.close()
 
 
 def _judged(

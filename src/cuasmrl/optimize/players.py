@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cuasmrl.agents import Agent
+from cuasmrl.agents import AGENTS, Agent
 from cuasmrl.errors import CuasmrlError
 
+_LAG = "lag"
+"""The field of agents that can propose before they have been answered."""
 _CURVES = "log_dir"
 """The field of agents that draw curves."""
 _NOTES = "notes"
 """The field of agents that write down how it went."""
+
+
+def agent_of(name: str, batch: int | None) -> Agent:
+    """An agent by name; with a batch it proposes so many candidates at a time."""
+    agent: Any = AGENTS.named(name)
+    if batch is None:
+        return agent  # type: ignore[no-any-return]
+    if batch < 1:
+        raise CuasmrlError(f"a batch of {batch} proposals is none; give at least 1")
+    if all(each.name != _LAG for each in fields(agent)):
+        raise CuasmrlError(f"{name} has batches of its own; leave out --batch, or let greedy or evolve play")
+    found: Agent = replace(agent, **{_LAG: batch - 1})
+    return found
+
+
+def batch_of(settings: Mapping[str, Any]) -> int | None:
+    """What `agent_of` was given, from the settings in a run."""
+    return settings[_LAG] + 1 if _LAG in settings else None
 
 
 def settings_of(agent: Any) -> dict[str, Any]:

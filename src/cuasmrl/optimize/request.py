@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuasmrl.agents import AGENTS
+from cuasmrl.agents import AGENTS, Agent
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices import Objective
 from cuasmrl.gpu.timing import L2
 from cuasmrl.optimize.gate import Standard
+from cuasmrl.optimize.players import agent_of, batch_of
 from cuasmrl.optimize.runs import RunConfig
 from cuasmrl.schedule import Scoreboards
 
@@ -44,6 +45,8 @@ class Request:
     agent: str = field(default_factory=default_agent)
     budget: int = DEFAULT_BUDGET
     seed: int = 0
+    batch: int | None = None
+    """Candidates that the agent proposes before it is told of the first; None leaves it as it is."""
     scoreboards: Scoreboards = Scoreboards.KEPT
     """Whether moves keep the compiler's scoreboards."""
     l2: L2 = L2.COLD
@@ -55,6 +58,10 @@ class Request:
     """What a modelled gain has to reach, see `gate.Standard`."""
     trial: int = 0
     """Evaluations to play on each config that comes near the fastest, before one is chosen."""
+
+    @property
+    def player(self) -> Agent:
+        return agent_of(self.agent, self.batch)
 
     @property
     def standard(self) -> Standard:
@@ -70,7 +77,7 @@ class Request:
             raise CuasmrlError(
                 f"a budget of {self.budget} evaluations leaves nothing to play with; give at least 1"
             )
-        _ = self.standard  # refuses what makes no sense
+        _ = self.standard, self.player  # both refuse what makes no sense
         if self.trial < 0:
             raise CuasmrlError(f"a trial of {self.trial} evaluations is none; give 0 for no trial")
         if self.trial and (self.is_cubin or self.config is not None):
@@ -101,6 +108,7 @@ class Request:
             "agent": run.agent,
             "budget": run.budget,
             "seed": run.seed,
+            "batch": batch_of(run.settings),
             "scoreboards": Scoreboards(run.scoreboards),
             "l2": L2(run.l2),
             "objective": Objective(run.objective),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cuasmrl.agents import AGENTS
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices import Timer, VirtualTimer
 from cuasmrl.optimize.optimizer import Optimized, Watch, carry_out, check_movable, config_of, play
@@ -37,12 +36,12 @@ class Slice:
 def judge_slices(request: Request, run: Path, subject: Subject, timer: Timer) -> Optimized:
     """The end of such a run, as that of any other."""
     directory = _directory(request, run, subject, timer)
-    return carry_out(directory, AGENTS.named(request.agent), subject, timer, request.standard, None, Watch())
+    return carry_out(directory, request.player, subject, timer, request.standard, None, Watch())
 
 
 def play_slice(request: Request, run: Path, subject: Subject, timer: Timer) -> Slice:
     """Play until the request's budget is spent; `timer` is that of the subject."""
-    agent = AGENTS.named(request.agent)
+    agent = request.player
     directory = _directory(request, run, subject, timer)
     directory.keep_original(subject.kernel.cubin, subject.launch)
     if isinstance(timer, VirtualTimer):
@@ -52,7 +51,7 @@ def play_slice(request: Request, run: Path, subject: Subject, timer: Timer) -> S
 
 
 def _directory(request: Request, run: Path, subject: Subject, timer: Timer) -> RunDirectory:
-    config = config_of(request, AGENTS.named(request.agent), subject)
+    config = config_of(request, request.player, subject)
     if not (run / "config.json").exists():
         check_movable(subject, timer, config)
         return RunDirectory.create(run, config)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from cuasmrl import workloads
-from cuasmrl.agents import AGENTS
 from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu import launches
@@ -96,9 +95,7 @@ def choose(request: Request, advance: Callable[[int, int], None]) -> Chosen:
         return Chosen(kernel, device)
     trial = None
     if request.trial:
-        trial = Trial(
-            AGENTS.named(request.agent), request.trial, request.seed, request.scoreboards, request.objective
-        )
+        trial = Trial(request.player, request.trial, request.seed, request.scoreboards, request.objective)
     chosen, candidates = choose_config(workload, chip, sizes, advance, trial, request.l2)
     return Chosen(chosen, device, candidates=candidates)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cuasmrl.gpu.devices.driver import (
+    ALONE,
     Dimensions,
     DriverError,
     Function,
@@ -15,6 +16,7 @@ from cuasmrl.gpu.devices.driver import (
     Module,
     Parameters,
     Stream,
+    Together,
 )
 from tests.gpu.devices.fake_driver import FakeDriver, Scene
 
@@ -50,7 +52,7 @@ class ClockedDriver(FakeDriver):
 
     def launch(
         self, function: Function, grid: Dimensions, block: Dimensions, shared_bytes: int, stream: Stream,
-        parameters: Parameters, cooperative: bool = False,
+        parameters: Parameters, together: Together = ALONE,
     ) -> None:  # fmt: skip
         name = self.names[function]
         if name in self.clocked.faults:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from cuasmrl.deploy.fleet.head import Fleet, run_fleet
-from cuasmrl.deploy.fleet.pool import Alone, Done, Failed, Pool, Processes, check_memory
+from cuasmrl.deploy.fleet.pool import Alone, Done, Failed, Pool, Processes
 from cuasmrl.deploy.fleet.tasks import Answer, Job, Survey, Surveyed, Task
 from cuasmrl.deploy.store import Store
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices.pool import check_memory
 from tests.deploy.fleet.playing import GIVEN, recorded_store, work
 
 
@@ -49,11 +50,9 @@ def test_alone(undisturbed: Fleet) -> None:
     assert undisturbed.gain > 0
 
 
-def test_processes_find_the_same(store: Store, tmp_path: Path, undisturbed: Fleet) -> None:
-    assert found(run(store, tmp_path / "fleet", Processes(2, work=work))) == found(undisturbed)
-
-
-def test_a_worker_that_is_killed_costs_nothing(store: Store, tmp_path: Path, undisturbed: Fleet) -> None:
+def test_processes_of_which_some_are_killed_find_the_same(
+    store: Store, tmp_path: Path, undisturbed: Fleet
+) -> None:
     pool = Processes(2, work=work)
     killed: list[int] = []
 
@@ -165,12 +164,12 @@ def test_a_task_that_hangs_fails_and_the_others_do_not(
     answers: dict[str, Answer | Failed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuasmrl.deploy.fleet.pool.ATTEMPTS", 2)
-    pool = Processes(2, patience=3.0, work=hangs)
+    pool = Processes(2, patience=1.0, work=hangs)
     tasks = [Survey(job(kernel)) for kernel in ("hangs", "a", "b")]
     pool.carry_out(tasks, lambda task, answer, seconds: answers.update({task.job.kernel: answer}))
     pool.close()
     assert answers["a"] == answers["b"] == Surveyed(1.0, 0.0)
-    assert answers["hangs"] == Failed("the worker gave no answer in 3 s, 2 times")
+    assert answers["hangs"] == Failed("the worker gave no answer in 1 s, 2 times")
 
 
 def test_more_workers_than_memory_for_are_refused() -> None:

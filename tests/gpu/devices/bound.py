@@ -12,8 +12,9 @@ import numpy as np
 
 from cuasmrl.gpu.devices.bindings import BoundDriver
 from cuasmrl.gpu.devices.cuda import available
-from cuasmrl.gpu.devices.driver import DriverError, Parameters
+from cuasmrl.gpu.devices.driver import DriverError, Parameters, Together
 from cuasmrl.gpu.devices.loading import load
+from cuasmrl.gpu.emulator.tensor_maps import Element, TensorMap
 
 
 def examined(library: str, image: bytes) -> dict[str, Any]:
@@ -46,8 +47,18 @@ def examined(library: str, image: bytes) -> dict[str, Any]:
     found["computed"] = bool((sums == x ^ y).all())
     driver.copy(buffers[2], buffers[0], x.nbytes, stream)
     found["copied"] = bool((driver.download(buffers[2], x.nbytes, stream).view(np.uint16) == x).all())
-    driver.launch(function, (1, 1, 1), (4, 1, 1), 0, stream, Parameters(area), cooperative=True)
+    driver.launch(function, (1, 1, 1), (4, 1, 1), 0, stream, Parameters(area), Together(True))
     found["calls"] = fake.fake_calls().decode().splitlines()
+    together = Together(cluster=(2, 1, 1))
+    driver.launch(function, (2, 1, 1), (4, 1, 1), 0, stream, Parameters(area), together)
+    tiles = TensorMap(0x1000, Element.BF16, (200, 100), (512,), (64, 8), 128, fills_nan=True)
+    found["map"] = driver.tensor_map(tiles).hex()
+    driver.begin_capture(stream)
+    driver.record(begin, stream)
+    graph = driver.end_capture(stream)
+    driver.run_graph(graph, stream)
+    driver.drop_graph(graph)
+    found["more"] = fake.fake_calls().decode().splitlines()[len(found["calls"]) :]
     driver.free(buffers[0])
     driver.unload_module(module)
     fake.fake_fail(700)

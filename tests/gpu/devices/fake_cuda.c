@@ -183,10 +183,55 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra) {
     for (unsigned i = 0; i < config->numAttrs; i++)
-        LOG("attribute %d %d\n", (int)config->attrs[i].id, config->attrs[i].value.cooperative);
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            LOG("clusters %u %u %u\n", config->attrs[i].value.clusterDim.x, config->attrs[i].value.clusterDim.y,
+                config->attrs[i].value.clusterDim.z);
+        else
+            LOG("attribute %d %d\n", (int)config->attrs[i].id, config->attrs[i].value.cooperative);
     return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
                           config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, parameters,
                           extra);
+}
+
+/* A tensor map that says what it was asked for, to be compared number by number. */
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
+                                const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+    memset(map, 0, sizeof *map);
+    map->opaque[0] = (cuuint64_t)(uintptr_t)address;
+    map->opaque[15] = rank;
+    LOG("map %d, %u", (int)type, rank);
+    for (cuuint32_t i = 0; i < rank; i++)
+        LOG(", %llu of %u by %u", (unsigned long long)sizes[i], box[i], steps[i]);
+    for (cuuint32_t i = 0; i + 1 < rank; i++)
+        LOG(", stride %llu", (unsigned long long)strides[i]);
+    LOG(", %d %d %d %d\n", (int)interleave, (int)swizzle, (int)promotion, (int)fill);
+    return CUDA_SUCCESS;
+}
+
+/* Capturing is only logged: what a graph would run is run at once. */
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+    LOG("capture %d\n", (int)mode);
+    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+    *graph = (CUgraph)(uintptr_t)0x500000000001u;
+    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuGraphInstantiate(CUgraphExec *made, CUgraph graph, unsigned long long flags) {
+    *made = (CUgraphExec)(uintptr_t)0x500000000002u;
+    return graph && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuGraphDestroy(CUgraph graph) { LOG("graph %p gone\n", (void *)graph); return CUDA_SUCCESS; }
+CUresult cuGraphLaunch(CUgraphExec made, CUstream stream) {
+    LOG("run %p\n", (void *)made);
+    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuGraphExecDestroy(CUgraphExec made) { LOG("made %p gone\n", (void *)made); return CUDA_SUCCESS; }
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+    LOG("recorded %u\n", flags);
+    return cuEventRecord(event, stream);
 }
 
 /* How NVIDIA's Python bindings find everything: by the plain name, whatever the library calls the newest version. */

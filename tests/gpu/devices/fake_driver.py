@@ -7,7 +7,7 @@ import math
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from cuasmrl.gpu.devices.activity import Activity
 from cuasmrl.gpu.devices.driver import (
+    ALONE,
     Address,
     Bytes,
     Dimensions,
@@ -22,11 +23,14 @@ from cuasmrl.gpu.devices.driver import (
     Event,
     Function,
     Gpu,
+    Graph,
     Module,
     Parameters,
     Stream,
+    Together,
 )  # fmt: skip
 from cuasmrl.gpu.devices.monitor import Monitor, Reading
+from cuasmrl.gpu.emulator.tensor_maps import TensorMap
 
 FLUSH = 60.0
 """Microseconds a flush takes."""
@@ -57,6 +61,10 @@ class Scene:
     """How much longer a launch takes after L2 was overwritten."""
     gap: float = 0.0
     """What lies between two events besides a kernel."""
+    graphs: bool = False
+    """Can streams be captured?"""
+    inner_gap: float = 0.0
+    """The gap within a graph."""
     records: bool = False
     """Is there CUPTI?"""
     step: float = 0.0
@@ -108,6 +116,11 @@ class FakeDriver:
         self.kernels: list[float] = []
         self.readings = 0
         self.is_hung = self.is_broken = self.is_warm = False
+        self.tape: list[Callable[[], None]] | None = None
+        self.tapes: dict[int, list[Callable[[], None]]] = {}
+        self.graphs_run = 0
+        self.in_graph = False
+        self.together = ALONE
 
     def devices(self) -> int:
         return self.scene.count
@@ -149,10 +162,14 @@ class FakeDriver:
         return self.memory[address].copy()
 
     def copy(self, target: Address, source: Address, size: int, stream: Stream) -> None:
+        if self._kept(lambda: self.copy(target, source, size, stream)):
+            return
         self.memory[target][:] = self.memory[source]
         self._queue(LOAD)
 
     def fill(self, address: Address, byte: int, size: int, stream: Stream) -> None:
+        if self._kept(lambda: self.fill(address, byte, size, stream)):
+            return
         if size <= len(self.memory[address]):
             self.memory[address][:] = byte
         else:
@@ -167,6 +184,8 @@ class FakeDriver:
         return Event(len(self.events) - 1)
 
     def record(self, event: Event, stream: Stream) -> None:
+        if self._kept(lambda: self.record(event, stream)):
+            return
         self._queue(0.0)
         self.events[event] = self.free_at
 
@@ -193,10 +212,12 @@ class FakeDriver:
         shared_bytes: int,
         stream: Stream,
         parameters: Parameters,
-        cooperative: bool = False,
+        together: Together = ALONE,
     ) -> None:
+        if self._kept(lambda: self.launch(function, grid, block, shared_bytes, stream, parameters, together)):
+            return
         self._check()
-        self.cooperative = cooperative
+        self.together = together
         scene, name = self.scene, self.images[function]
         count = self.launched[name] = self.launched.get(name, 0) + 1
         self.launches.append((grid, block, shared_bytes))
@@ -208,8 +229,42 @@ class FakeDriver:
         self._write(parameters, 9 if is_wrong else 7)
         duration = self._duration(name) * math.exp(self.places[function])
         self.kernels.append(duration)
-        self._queue(duration + scene.gap)
+        self._queue(duration + (scene.inner_gap if self.in_graph else scene.gap))
         self.is_warm = True
+
+    def tensor_map(self, tiles: TensorMap) -> bytes:
+        return tiles.encode()
+
+    @property
+    def graphs(self) -> bool:
+        return self.scene.graphs
+
+    def begin_capture(self, stream: Stream) -> None:
+        assert self.tape is None
+        self.tape = []
+
+    def end_capture(self, stream: Stream) -> Graph:
+        assert self.tape is not None
+        self.tapes[len(self.tapes)], self.tape = self.tape, None
+        return Graph(len(self.tapes) - 1)
+
+    def run_graph(self, graph: Graph, stream: Stream) -> None:
+        """The host has one call to make, whatever is in it."""
+        self._call()
+        self.graphs_run += 1
+        self.in_graph = True
+        for step in self.tapes[graph]:
+            step()
+        self.in_graph = False
+
+    def drop_graph(self, graph: Graph) -> None:
+        self.tapes[graph] = []
+
+    def _kept(self, step: Callable[[], None]) -> bool:
+        """While a stream is captured, nothing runs."""
+        if self.tape is not None:
+            self.tape.append(step)
+        return self.tape is not None
 
     def monitor(self, gpu: Gpu) -> Monitor | None:
         return None if self.scene.throttle is None else FakeMonitor(self, self.scene.throttle)
@@ -244,7 +299,9 @@ class FakeDriver:
             out[: 4 * len(some)] = np.roll(some, start).view(np.uint8)
 
     def _call(self) -> None:
-        self.now += self.scene.host
+        assert self.tape is None, "a captured stream is not asked for anything"
+        if not self.in_graph:
+            self.now += self.scene.host
 
     def _queue(self, duration: float) -> None:
         self._call()

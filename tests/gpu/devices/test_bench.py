@@ -7,6 +7,7 @@ import pytest
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.bench import Bench, granularity
+from cuasmrl.gpu.devices.driver import DriverError, Together
 from cuasmrl.gpu.devices.monitor import Reading
 from cuasmrl.gpu.devices.packed import PackedLaunch, Pointer, Region
 from cuasmrl.gpu.devices.rounds import MeasuredGain, judge, relative_time
@@ -85,6 +86,32 @@ def test_records_of_the_gpu_leave_out_what_lies_between_launches() -> None:
         assert recorded.ready.by_activity
         assert recorded.ready.batch == 1
         assert recorded.ready.time == pytest.approx(time, rel=1e-6)
+
+
+@pytest.mark.parametrize("l2", L2)
+def test_graphs_bring_short_kernels_near_their_own_time(l2: L2) -> None:
+    """Without CUPTI: within a graph less lies between two events, and the host queues it at once."""
+    scene = Scene(time=3.0, cold=0.5, gap=4.0, inner_gap=0.5, step=0.5, noise=0.0, host=40.0, graphs=True)
+    short = bench(scene, l2=l2)
+    assert short.ready.by_graphs
+    assert short.ready.batch > 1
+    assert short.ready.time == pytest.approx((4.5 if l2 is L2.COLD else 3.0) + 0.5, rel=0.05)
+    times = short.sit([OLD, NEW], 15, 0).times
+    assert relative_time([times]) == pytest.approx(1.0, abs=0.01)
+    assert not bench(replace(scene, time=500.0), l2=l2).ready.by_graphs, "one launch is long enough"
+
+
+def test_a_fault_in_a_graph_is_found() -> None:
+    scene = Scene(time=3.0, step=0.5, graphs=True, faults=frozenset({name_of(NEW)}))
+    opened = bench(scene)
+    with pytest.raises(DriverError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        opened.sit([OLD, NEW], 5, 0)
+
+
+def test_blocks_that_run_together_are_launched_so() -> None:
+    driver = FakeDriver(Scene())
+    Bench(driver, 0, replace(packed(), cooperative=True, cluster=(2, 1, 1)), OLD)
+    assert driver.together == Together(True, (2, 1, 1))
 
 
 def test_the_gpu_is_warmed_until_times_are_steady() -> None:

@@ -8,7 +8,8 @@ import pytest
 from cuasmrl.binary.cubin import Kernel, Parameter
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.packed import pack
-from cuasmrl.gpu.launches.launch import Argument, Launch
+from cuasmrl.gpu.emulator.tensor_maps import Element, TensorMap, decode_tensor_map
+from cuasmrl.gpu.launches.launch import Argument, Launch, Tiles
 from tests.traced_kernels import traced
 
 
@@ -31,6 +32,32 @@ def test_parameters_stand_where_the_cubin_says() -> None:
     packed = pack(kernel_of(8, 4, 8, 2), launch(x, np.int32(-2), None, np.uint16(7)))
     area = packed.parameters([0x7F00000100])
     assert area.hex() == "000100007f000000" + "feffffff" + "00000000" + "00" * 8 + "0700"
+
+
+def test_a_tensor_map_gets_the_address_of_its_tensor() -> None:
+    x = np.zeros((64, 64), np.float16)
+    tiles = Tiles(x[8:], "F16", (64, 56), (128,), (64, 8), swizzle=128)
+    packed = pack(kernel_of(8, 128), launch(x, tiles))
+    assert [region.arguments for region in packed.regions] == [(0, 1)]
+    area = packed.parameters([0x10000])
+    assert area[:8] == (0x10000).to_bytes(8, "little")
+    assert decode_tensor_map(area[128:]) == TensorMap(
+        0x10000 + 8 * 128, Element.F16, (64, 56), (128,), (64, 8), 128
+    )
+    alone = pack(kernel_of(128), launch(tiles))
+    assert alone.parameters([0x2000], lambda tiles: tiles.address.to_bytes(128, "big"))[-2:] == b"\x20\x00"
+
+
+@pytest.mark.parametrize(
+    ("tiles", "reason"),
+    [
+        (Tiles(np.zeros(64), "F17", (64,), (), (64,)), "its elements are F17, which is none of U8, U16"),
+        (Tiles(np.zeros(64), "F64", (64,), (), (512,)), "its box has 512 elements along dimension 0"),
+    ],
+)
+def test_impossible_tensor_maps(tiles: Tiles, reason: str) -> None:
+    with pytest.raises(CuasmrlError, match=f"argument 0 is a tensor map that no driver makes: {reason}"):
+        pack(kernel_of(128), launch(tiles))
 
 
 def test_one_buffer_passed_twice_is_one_region() -> None:

@@ -30,6 +30,8 @@ class PolicyClimb:
     """Evaluations without a gain after which it steps aside."""
     aside: int = 4
     """Moves of such a step."""
+    lag: int = 0
+    """Moves that are proposed before the answer about the one before them is taken."""
     mix: Mix = field(default_factory=Mix)
     """The moves that nobody judges."""
 
@@ -38,4 +40,4 @@ class PolicyClimb:
         rng = random.Random(seed)
         walk = Walk(new_game(), rng, self.mix)
         walk.proposals = Advised(walk.game, rng, self.mix, policy, self.trust)
-        climb(walk, self.patience, self.aside)
+        climb(walk, self.patience, self.aside, self.lag)

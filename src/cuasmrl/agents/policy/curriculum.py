@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 from zlib import crc32
@@ -29,6 +28,7 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.binary.sass import disassemble_kernel
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import chip
+from cuasmrl.gpu.devices.pool.jobs import jobs_of
 from cuasmrl.schedule import Board, Scoreboards
 from cuasmrl.workloads.tracing import trace_workload
 
@@ -107,17 +107,26 @@ class Watcher(Protocol):
         """The network of a round has been fitted so far."""
 
 
-def train(curriculum: Curriculum, work: Path, output: Path, jobs: int, watcher: Watcher) -> dict[str, Any]:
+def train(
+    curriculum: Curriculum, work: Path, output: Path, jobs: int, watcher: Watcher, on: str | None = None
+) -> dict[str, Any]:
     """From workloads to weights, or from wherever it was interrupted; what is to be said about them."""
     torch.set_num_threads(1)
     _settle(curriculum, work)
+    with jobs_of(jobs, on, [work]) as pool:
+        return _trained(curriculum, work, output, pool, watcher)
+
+
+def _trained(
+    curriculum: Curriculum, work: Path, output: Path, pool: Executor, watcher: Watcher
+) -> dict[str, Any]:
     known: Path | None = None
     scenes: list[Scene] = []
     about: dict[str, Any] = {"curriculum": asdict(curriculum)}
     for number in range(1, curriculum.rounds + 1):
         chosen = subjects(curriculum)
-        _study(curriculum, chosen, work, number, known, jobs, watcher)
-        new = list(_observe(chosen, work, number, jobs))
+        _study(curriculum, chosen, work, number, known, pool, watcher)
+        new = list(_observe(chosen, work, number, pool))
         scenes += new
         network = fit(
             scenes, curriculum.course, work / f"checkpoint-{number}.pt", partial(watcher.epoch, number)
@@ -143,18 +152,17 @@ def _settle(curriculum: Curriculum, work: Path) -> None:
 
 def _study(
     curriculum: Curriculum, chosen: Sequence[Subject], work: Path, number: int, known: Path | None,
-    jobs: int, watcher: Watcher,
+    pool: Executor, watcher: Watcher,
 ) -> None:  # fmt: skip
     """The lessons of a round that are not on disk yet."""
     left = [s for s in chosen if not all(s.path(work, number, mode).is_file() for mode in Scoreboards)]
     done = len(chosen) - len(left)
     watcher.lesson(number, done, len(chosen))
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        studies = [pool.submit(study, curriculum, subject, work, number, known) for subject in left]
-        for one in as_completed(studies):
-            one.result()
-            done += 1
-            watcher.lesson(number, done, len(chosen))
+    studies = [pool.submit(study, curriculum, subject, work, number, known) for subject in left]
+    for one in as_completed(studies):
+        one.result()
+        done += 1
+        watcher.lesson(number, done, len(chosen))
 
 
 def study(curriculum: Curriculum, subject: Subject, work: Path, number: int, known: Path | None) -> None:
@@ -176,11 +184,10 @@ def study(curriculum: Curriculum, subject: Subject, work: Path, number: int, kno
         lessons.save(path, found)
 
 
-def _observe(chosen: Sequence[Subject], work: Path, number: int, jobs: int) -> Iterator[Scene]:
+def _observe(chosen: Sequence[Subject], work: Path, number: int, pool: Executor) -> Iterator[Scene]:
     """The scenes of a round, in the order of its subjects."""
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for scenes in pool.map(observe, chosen, [work] * len(chosen), [number] * len(chosen)):
-            yield from scenes
+    for scenes in pool.map(observe, chosen, [work] * len(chosen), [number] * len(chosen)):
+        yield from scenes
 
 
 def observe(subject: Subject, work: Path, number: int) -> list[Scene]:

@@ -19,6 +19,7 @@ from cuasmrl.cli.console import (
     progress,
     scoreboards_named,
 )
+from cuasmrl.cli.workers import On
 from cuasmrl.errors import CuasmrlError
 
 
@@ -107,6 +108,7 @@ def agents(
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
+    on: On = None,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
     objective: ObjectiveName = None,
@@ -138,7 +140,7 @@ def agents(
         tuple(device or [VIRTUAL]),
         tuple(seconds or ()),
     )
-    show(lambda advance: measure(contest, advance, keep, jobs), agents_table, as_json)
+    show(lambda advance: measure(contest, advance, keep, jobs, on), agents_table, as_json)
 
 
 @app.command()
@@ -173,6 +175,7 @@ def objective(
         typer.Option("--keep", help="Games go to this file; those in it are not played again."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Games at a time.", min=1)] = 2,
+    on: On = None,
     chip: Annotated[str, typer.Option("--chip", help="A chip with timing data.")] = "a100",
     scoreboards: ScoreboardsName = None,
     l2: L2Name = None,
@@ -196,7 +199,7 @@ def objective(
         l2=l2_named(l2),
         first_seed=first_seed,
     )
-    show(lambda advance: measure(contest, advance, keep, jobs), objective_table, as_json)
+    show(lambda advance: measure(contest, advance, keep, jobs, on), objective_table, as_json)
 
 
 @app.command(cls=ListsAgents)

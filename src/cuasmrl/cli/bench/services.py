@@ -59,6 +59,53 @@ def fleet(
 
 
 @app.command()
+def workers(
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload", metavar="NAME/CONFIG", help="Another than the default; repeat for several."
+        ),
+    ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option("--agent", help="Repeat for several; greedy, evolve and policy if none."),
+    ] = None,
+    count: Annotated[
+        list[int] | None, typer.Option("--workers", help="Besides one; repeat for several.", min=2)
+    ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Two nodes of a Ray cluster on this machine as well.")
+    ] = False,
+    budget: Annotated[int, typer.Option("--budget", help="Evaluations of a game.", min=1)] = 300,
+    rounds: Annotated[int, typer.Option("--rounds", help="Games of each kind, in turn.", min=1)] = 5,
+    seed: Annotated[int, typer.Option("--seed", help="Of the agents.")] = 0,
+    batch: Annotated[
+        int | None, typer.Option("--batch", help="Candidates that agents propose at a time.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluations per second of one kernel on several workers beside those on one, in one run."""
+    from cuasmrl.bench import workers as measured
+
+    counts = (1, *(count or [2]), *((measured.RAY,) if ray else ()))
+    with progress("playing", as_json) as advance:
+        found = measured.workers(
+            workload or measured.KERNELS,
+            agent or measured.PLAYERS,
+            counts,
+            budget,
+            rounds,
+            seed,
+            batch,
+            advance,
+        )
+    if as_json:
+        print_json([one.as_dict() for one in found])
+        return
+    console.print(measured.workers_table(found))
+
+
+@app.command()
 def play(
     workload: Annotated[str | None, typer.Option("--workload", help="Another than the default.")] = None,
     config: Annotated[str | None, typer.Option("--config", help="Of that workload.")] = None,

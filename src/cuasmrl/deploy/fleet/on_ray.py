@@ -14,11 +14,9 @@ from typing import Any
 
 from cuasmrl.deploy.fleet.pool import ATTEMPTS, PATIENCE, Done, Failed, Work, attempted
 from cuasmrl.deploy.fleet.tasks import Answer, Task
-from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices.pool.cluster import check_shared, connected
 
 _LOOK = 1.0
-NEWEST = "newest"
-"""Of addresses: a cluster of this machine, which is started if there is none."""
 
 
 class _NodeLostError(Exception):
@@ -49,7 +47,7 @@ class OnRay:
         self.patience = patience
         self._connect()
         for folder in shared:
-            self._check_shared(folder)
+            check_shared(self._ray, folder)
 
     @property
     def width(self) -> int:
@@ -92,7 +90,7 @@ class OnRay:
         """Also again, where the node that this process was connected to is gone."""
         if self._ray is not None:
             self._ray.shutdown()
-        self._ray = _connected(self._address)
+        self._ray = connected(self._address)
         self._task = self._ray.remote(self._work).options(max_retries=0, num_cpus=1)
 
     def _answer(self, reference: Any) -> Answer | Failed | str:
@@ -104,56 +102,3 @@ class OnRay:
         except self._ray.exceptions.RayError as error:
             return f"a worker on Ray was lost ({type(error).__name__})"
         return answer
-
-    def _check_shared(self, folder: Path) -> None:
-        """Every node must see what is written here."""
-        probe = folder / ".reached"
-        probe.write_text("")
-        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
-        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        sees = self._ray.remote(_sees)
-        asked = [
-            sees.options(num_cpus=0, scheduling_strategy=strategy(node, soft=False)).remote(str(probe))
-            for node in nodes
-        ]
-        blind = [node for node, reference in zip(nodes, asked, strict=True) if not self._sees(reference)]
-        probe.unlink()
-        if blind:
-            raise CuasmrlError(
-                f"{folder} cannot be reached from {len(blind)} of {len(nodes)} nodes; put store and runs "
-                "where all of them see it (CUASMRL_STORE, --run)"
-            )
-
-    def _sees(self, reference: Any) -> bool:
-        """A node that goes while it is asked will get no tasks either."""
-        try:
-            return bool(self._ray.get(reference))
-        except self._ray.exceptions.RayError:
-            return True
-
-
-def _sees(path: str) -> bool:
-    return Path(path).exists()
-
-
-def _connected(address: str | None) -> Any:
-    try:
-        import ray
-        import ray.util.scheduling_strategies
-    except ImportError:
-        raise CuasmrlError(
-            "Ray is not installed; pip install 'cuasmrl[fleet]', or leave out --on ray"
-        ) from None
-    if ray.is_initialized():
-        return ray
-    given: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
-    given |= {"include_dashboard": False} if address in (None, NEWEST) else {"address": address}
-    try:
-        ray.init(**given)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        sentence = " ".join(str(error).split())[:300]
-        raise CuasmrlError(
-            f"no Ray cluster at {address or 'this machine'}: {sentence}; start one with `ray start --head`, "
-            f"by the same version (Ray {ray.__version__})"
-        ) from error
-    return ray

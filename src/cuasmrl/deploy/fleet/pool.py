@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,14 +14,13 @@ from typing import Any, Protocol, TypeAlias
 
 from cuasmrl.deploy.fleet.tasks import Answer, Task, carry_out
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.devices.pool.crew import check_workers, end_with_parent
 from cuasmrl.optimize.runs.log import BusyError
 
 ATTEMPTS = 4
 """Of a task whose worker dies or hangs."""
 PATIENCE = 3600.0
 """Seconds before a worker counts as hung."""
-WORKER_BYTES = 1 << 30
-"""What a worker may need: the trace of a kernel, its model, compiled code."""
 _LOOK = 1.0
 _ORPHANED = 60.0
 _STARTING = 300.0
@@ -99,7 +96,7 @@ class Processes:
 
     def __init__(self, width: int, patience: float = PATIENCE, work: Work = attempted) -> None:
         """`work` is what a worker does with a task."""
-        check_memory(width)
+        check_workers(width)
         self._work = work
         self.width = width
         self.patience = patience
@@ -192,7 +189,8 @@ class _Ready:
 def serve(connection: Connection[Any, Any], work: Work) -> None:
     """The other side: a task, its answer, the next one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    # It would go on writing to a run that the next head continues.
+    end_with_parent()
     try:
         connection.send(_Ready())
         while True:
@@ -200,26 +198,3 @@ def serve(connection: Connection[Any, Any], work: Work) -> None:
     except (EOFError, OSError):
         # Nobody asks any more.
         return
-
-
-def _end_with_parent(parent: int) -> None:
-    """A worker whose head was killed would go on writing to a run that the next head continues."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(1)
-
-
-def cores() -> int:
-    """Of this process."""
-    return len(os.sched_getaffinity(0))
-
-
-def check_memory(width: int) -> None:
-    """Refuse more workers than the memory that is free now can hold."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    able = max(1, int(free // WORKER_BYTES))
-    if width > able:
-        raise CuasmrlError(
-            f"{width} workers may need {width * WORKER_BYTES >> 30} GiB, and {free >> 30} GiB are free; "
-            f"give --workers {able}"
-        )

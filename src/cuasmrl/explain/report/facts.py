@@ -16,11 +16,12 @@ from cuasmrl.explain.report.analysis import Analysis, analyse
 from cuasmrl.explain.report.curve import Curve, curve_of
 from cuasmrl.explain.report.judgement import Judgement, judgement_of
 from cuasmrl.explain.report.loop import ConfirmedGain
-from cuasmrl.gpu.traced import TracedKernel
+from cuasmrl.gpu.traced import TracedKernel, UntracedKernel
 from cuasmrl.optimize.runs import RunConfig, RunDirectory
 from cuasmrl.optimize.runs.tracing import kernel_of_run
 
 FORMAT = 1
+NEEDS_REPLAYS = "the hot loop, where the cycles went, the bounds and the moves that mattered"
 T = TypeVar("T")
 
 
@@ -79,7 +80,7 @@ class _Reader:
 
 def facts_of(
     path: Path,
-    kernel: TracedKernel | None = None,
+    kernel: TracedKernel | UntracedKernel | None = None,
     limit: float | None = None,
     advance: Advance = silent,
 ) -> Facts:
@@ -98,7 +99,11 @@ def facts_of(
         reader.read(lambda: curve_of(run.evaluations())),
         reader.read(lambda: judgement_of(run)),
     )
-    traced = kernel or reader.read(lambda: kernel_of_run(run))
+    if isinstance(kernel, UntracedKernel):
+        reader.problems.append(f"{NEEDS_REPLAYS}, which need replays of the kernel: {kernel.refusal}")
+        traced = None
+    else:
+        traced = kernel or reader.read(lambda: kernel_of_run(run))
     if traced is not None:
         found = reader.read(lambda: _analysed(run, traced))
         facts = replace(facts, analysis=found)

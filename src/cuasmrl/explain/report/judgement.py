@@ -36,6 +36,17 @@ class Judgement:
     def failed(self) -> tuple[Checked, ...]:
         return tuple(check for check in self.checks if check.outcome is Outcome.FAILED)
 
+    @property
+    def left_out(self) -> tuple[Checked, ...]:
+        """What the gate would have examined and could not; where a check failed, it did not go on."""
+        if self.failed:
+            return ()
+        return tuple(
+            check
+            for check in self.checks
+            if check.outcome is Outcome.LEFT_OUT and check.sentence != _NOT_REACHED
+        )
+
 
 def judgement_of(run: RunDirectory) -> Judgement | None:
     """None while the run is not over; refused if the file is not the verdict of a gate."""
@@ -48,7 +59,10 @@ def judgement_of(run: RunDirectory) -> Judgement | None:
         if gain is not None:
             [float(gain[name]) for name in ("median", "low", "high", "nominal", "share_above_zero")]
             [float(member) for member in gain["members"]]
-        _ = float(data["before"]), float(data["after"]), str(data["device"]), str(data["unit"])
+        cycles = data["before"], data["after"]
+        if cycles != (None, None):  # as for a kernel that nothing can replay
+            _ = [float(number) for number in cycles]
+        _ = str(data["device"]), str(data["unit"])
         return Judgement(
             bool(data["accepted"]),
             str(data["sentence"]),

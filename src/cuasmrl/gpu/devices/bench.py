@@ -67,7 +67,9 @@ class Ready:
     incomparable: tuple[int, ...]
     """Those of them that differ too much to be compared at all."""
     by_activity: bool
-    """Does CUPTI time launches? Otherwise events do."""
+    """Does CUPTI time launches? Otherwise events do,"""
+    by_graphs: bool
+    """and those in a graph of many launches."""
     is_steady: bool
     """Did times settle while the GPU was warmed?"""
 
@@ -125,6 +127,7 @@ class Bench:
             tuple(n for buffer in unlike for n in buffer.region.arguments),
             tuple(n for buffer in incomparable for n in buffer.region.arguments),
             activity is not None,
+            self._sampler.by_graphs,
             is_steady,
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from cuasmrl.gpu.devices.activity import Activity, open_activity
 from cuasmrl.gpu.devices.driver import (
+    ALONE,
     CACHE_PREFER_SHARED,
     MAX_DYNAMIC_SHARED_SIZE_BYTES,
     NON_BLOCKING,
@@ -26,14 +27,23 @@ from cuasmrl.gpu.devices.driver import (
     Event,
     Function,
     Gpu,
+    Graph,
     Module,
     Parameters,
     Status,
     Stream,
+    Together,
 )
 from cuasmrl.gpu.devices.monitor import Monitor, open_monitor
+from cuasmrl.gpu.emulator.tensor_maps import Element, TensorMap
 
 _NAME_BYTES = 256
+_ELEMENTS = {
+    Element.U8: "UINT8", Element.U16: "UINT16", Element.U32: "UINT32", Element.S32: "INT32",
+    Element.U64: "UINT64", Element.S64: "INT64", Element.F16: "FLOAT16", Element.F32: "FLOAT32",
+    Element.F32_FTZ: "FLOAT32_FTZ", Element.F64: "FLOAT64", Element.BF16: "BFLOAT16",
+}  # fmt: skip
+"""As CU_TENSOR_MAP_DATA_TYPE_... calls them."""
 
 
 class BoundDriver:
@@ -42,6 +52,7 @@ class BoundDriver:
     def __init__(self, cuda: Any) -> None:
         """`cuda` is the module `cuda.bindings.driver`."""
         self._cuda = cuda
+        self._capturing = False
 
     def initialise(self) -> None:
         self._call("cuInit", 0)
@@ -115,7 +126,14 @@ class BoundDriver:
         return Event(int(self._call("cuEventCreate", 0)))
 
     def record(self, event: Event, stream: Stream) -> None:
-        self._call("cuEventRecord", self._cuda.CUevent(event), self._stream(stream))
+        if self._capturing:
+            # Otherwise it would only say what depends on what inside the graph.
+            external = self._cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
+            self._call(
+                "cuEventRecordWithFlags", self._cuda.CUevent(event), self._stream(stream), int(external)
+            )
+        else:
+            self._call("cuEventRecord", self._cuda.CUevent(event), self._stream(stream))
 
     def has_happened(self, event: Event) -> bool:
         (code,) = self._cuda.cuEventQuery(self._cuda.CUevent(event))
@@ -139,23 +157,76 @@ class BoundDriver:
         shared_bytes: int,
         stream: Stream,
         parameters: Parameters,
-        cooperative: bool = False,
+        together: Together = ALONE,
     ) -> None:
         cuda, kernel = self._cuda, self._cuda.CUfunction(function)
         extra = ctypes.addressof(parameters.extra) if parameters.extra is not None else 0
-        if not cooperative:
+        if together.is_plain:
             where = self._stream(stream)
             self._call("cuLaunchKernel", kernel, *grid, *block, shared_bytes, where, 0, extra)
             return
-        together = cuda.CUlaunchAttribute()
-        together.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        together.value.cooperative = 1
         config = cuda.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = block
         config.sharedMemBytes, config.hStream = shared_bytes, self._stream(stream)
-        config.attrs, config.numAttrs = [together], 1
+        config.attrs = self._attributes(together)
+        config.numAttrs = len(config.attrs)
         self._call("cuLaunchKernelEx", config, kernel, 0, extra)
+
+    def _attributes(self, together: Together) -> list[Any]:
+        cuda, found = self._cuda, []
+        if together.cooperative:
+            all_blocks = cuda.CUlaunchAttribute()
+            all_blocks.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            all_blocks.value.cooperative = 1
+            found.append(all_blocks)
+        if together.cluster is not None:
+            cluster = cuda.CUlaunchAttribute()
+            cluster.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            size = cluster.value.clusterDim
+            size.x, size.y, size.z = together.cluster
+            found.append(cluster)
+        return found
+
+    def tensor_map(self, tiles: TensorMap) -> bytes:
+        """As the driver makes it, for a tensor at an address of the GPU."""
+        cuda, rank = self._cuda, tiles.rank
+        made = self._call(
+            "cuTensorMapEncodeTiled",
+            getattr(cuda.CUtensorMapDataType, _element_name(tiles)),
+            rank,
+            tiles.address,
+            [cuda.cuuint64_t(size) for size in tiles.sizes],
+            [cuda.cuuint64_t(stride) for stride in tiles.strides],
+            [cuda.cuuint32_t(size) for size in tiles.box],
+            [cuda.cuuint32_t(1)] * rank,
+            cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            cuda.CUtensorMapSwizzle((0, 32, 64, 128).index(tiles.swizzle)),
+            cuda.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            cuda.CUtensorMapFloatOOBfill(int(tiles.fills_nan)),
+        )
+        return b"".join(int(word).to_bytes(8, "little") for word in made.opaque)
+
+    graphs = True
+
+    def begin_capture(self, stream: Stream) -> None:
+        """What the stream is given from now on is kept instead of run."""
+        mode = self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        self._call("cuStreamBeginCapture", self._stream(stream), mode)
+        self._capturing = True
+
+    def end_capture(self, stream: Stream) -> Graph:
+        self._capturing = False
+        graph = self._call("cuStreamEndCapture", self._stream(stream))
+        made = self._call("cuGraphInstantiate", graph, 0)
+        self._call("cuGraphDestroy", graph)
+        return Graph(int(made))
+
+    def run_graph(self, graph: Graph, stream: Stream) -> None:
+        self._call("cuGraphLaunch", self._cuda.CUgraphExec(graph), self._stream(stream))
+
+    def drop_graph(self, graph: Graph) -> None:
+        self._call("cuGraphExecDestroy", self._cuda.CUgraphExec(graph))
 
     def monitor(self, gpu: Gpu) -> Monitor | None:
         return open_monitor(gpu.uuid)
@@ -183,3 +254,8 @@ class BoundDriver:
             named = int(known) == Status.SUCCESS and text
             words.append(text.decode(errors="replace") if named else "an error it has no name for")
         return DriverError(call, int(code), words[0], words[1])
+
+
+def _element_name(tiles: TensorMap) -> str:
+    name = _ELEMENTS[tiles.element]
+    return f"CU_TENSOR_MAP_DATA_TYPE_{'T' if tiles.rounds_to_tf32 else ''}{name}"

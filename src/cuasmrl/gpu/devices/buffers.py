@@ -100,7 +100,8 @@ class Buffers:
                 self._driver.free(buffer.start)
 
     def _parameters(self) -> Parameters:
-        return Parameters(self._packed.parameters([buffer.address for buffer in self.all]))
+        addresses = [buffer.address for buffer in self.all]
+        return Parameters(self._packed.parameters(addresses, self._driver.tensor_map))
 
 
 def overwrites(packed_start: Bytes, plain: Bytes, poisoned: Bytes) -> bool:

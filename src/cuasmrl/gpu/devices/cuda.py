@@ -100,6 +100,7 @@ class CudaTimer:
     ) -> None:
         """`launch` is the one that was traced, with its buffers as they are before it; they are copied."""
         self.kernel = kernel
+        self.connect = connect
         self.gpu = find(ordinal, connect)
         _check_arch(kernel, self.gpu)
         _check_launch(kernel, launch)
@@ -209,7 +210,7 @@ class CudaTimer:
             gpu=self.gpu.name,
             arch=self.gpu.arch,
             l2=self.kernel.l2,
-            method="CUPTI" if self.ready.by_activity else "events",
+            method=_method(self.ready),
             compared=compared,
         )
 
@@ -331,6 +332,12 @@ class CudaTimer:
         sentence = f"schedule {schedule.digest[:12]} of {self.kernel.cubin.source} {reason}"
         self._failures[schedule.key] = sentence
         return CandidateError(sentence, schedule.key)
+
+
+def _method(ready: Ready) -> str:
+    if ready.by_activity:
+        return "CUPTI"
+    return "events in graphs" if ready.by_graphs else "events"
 
 
 def _check_arch(kernel: LaunchedKernel, gpu: Gpu) -> None:

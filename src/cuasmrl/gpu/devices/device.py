@@ -93,8 +93,8 @@ class Eager(Protocol):
     def ahead(self) -> int:
         """How many schedules are worth announcing; 1 if it has one core only."""
 
-    def announce(self, schedule: Schedule, rival: Rival) -> None:
+    def announce(self, schedule: Schedule, rival: Rival | None = None) -> None:
         """It will probably be asked for soon, with this rival."""
 
-    def withdraw(self) -> None:
-        """All that was announced and not asked for."""
+    def withdraw(self, schedules: Sequence[Schedule]) -> None:
+        """They were announced and will not be asked for."""

@@ -19,11 +19,14 @@ import numpy.typing as npt
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.activity import Activity
 from cuasmrl.gpu.devices.monitor import Monitor
+from cuasmrl.gpu.emulator.tensor_maps import TensorMap
 
 Module = NewType("Module", int)
 Function = NewType("Function", int)
 Stream = NewType("Stream", int)
 Event = NewType("Event", int)
+Graph = NewType("Graph", int)
+"""What a stream was given while it was captured, ready to be run at once."""
 Address = NewType("Address", int)
 """Of the GPU's memory."""
 Dimensions: TypeAlias = tuple[int, int, int]
@@ -105,6 +108,23 @@ class Gpu:
     """By which other tools know it, whatever number it has here."""
 
 
+@dataclass(frozen=True)
+class Together:
+    """Which blocks of a launch run at the same time."""
+
+    cooperative: bool = False
+    """All of them."""
+    cluster: Dimensions | None = None
+    """Those of a cluster, where the launch says it instead of the cubin."""
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.cooperative and self.cluster is None
+
+
+ALONE = Together()
+
+
 class Parameters:
     """A packed parameter area in the form `cuLaunchKernel` wants; made once, passed many times."""
 
@@ -153,7 +173,14 @@ class Driver(Protocol):
         shared_bytes: int,
         stream: Stream,
         parameters: Parameters,
-        cooperative: bool = False,
+        together: Together = ALONE,
     ) -> None: ...
+    def tensor_map(self, tiles: TensorMap) -> bytes: ...
+    @property
+    def graphs(self) -> bool: ...
+    def begin_capture(self, stream: Stream) -> None: ...
+    def end_capture(self, stream: Stream) -> Graph: ...
+    def run_graph(self, graph: Graph, stream: Stream) -> None: ...
+    def drop_graph(self, graph: Graph) -> None: ...
     def monitor(self, gpu: Gpu) -> Monitor | None: ...
     def activity(self) -> Activity | None: ...

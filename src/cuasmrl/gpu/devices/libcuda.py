@@ -17,6 +17,7 @@ import numpy as np
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.activity import Activity, open_activity
 from cuasmrl.gpu.devices.driver import (
+    ALONE,
     CACHE_PREFER_SHARED,
     MAX_DYNAMIC_SHARED_SIZE_BYTES,
     NON_BLOCKING,
@@ -28,12 +29,15 @@ from cuasmrl.gpu.devices.driver import (
     Event,
     Function,
     Gpu,
+    Graph,
     Module,
     Parameters,
     Status,
     Stream,
+    Together,
 )
 from cuasmrl.gpu.devices.monitor import Monitor, open_monitor
+from cuasmrl.gpu.emulator.tensor_maps import TensorMap
 
 _HANDLE = POINTER(c_void_p)
 _ADDRESS = c_uint64
@@ -190,13 +194,30 @@ class LibCuda:
         shared_bytes: int,
         stream: Stream,
         parameters: Parameters,
-        cooperative: bool = False,
+        together: Together = ALONE,
     ) -> None:
-        if cooperative:
-            raise CuasmrlError(
-                "a cooperative launch needs NVIDIA's Python bindings; pip install 'cuasmrl[gpu]'"
-            )
+        if not together.is_plain:
+            what = "a cooperative launch" if together.cooperative else "a launch in clusters"
+            raise CuasmrlError(f"{what} needs NVIDIA's Python bindings; pip install 'cuasmrl[gpu]'")
         self._call("cuLaunchKernel", function, *grid, *block, shared_bytes, stream, None, parameters.extra)
+
+    def tensor_map(self, tiles: TensorMap) -> bytes:
+        raise CuasmrlError("a tensor map needs NVIDIA's Python bindings; pip install 'cuasmrl[gpu]'")
+
+    graphs = False
+    """Streams are not captured: times are taken between events of the stream."""
+
+    def begin_capture(self, stream: Stream) -> None:
+        raise AssertionError("whoever has no graphs is not asked for one")
+
+    def end_capture(self, stream: Stream) -> Graph:
+        raise AssertionError("whoever has no graphs is not asked for one")
+
+    def run_graph(self, graph: Graph, stream: Stream) -> None:
+        raise AssertionError("whoever has no graphs is not asked for one")
+
+    def drop_graph(self, graph: Graph) -> None:
+        raise AssertionError("whoever has no graphs is not asked for one")
 
     def monitor(self, gpu: Gpu) -> Monitor | None:
         return open_monitor(gpu.uuid)

@@ -7,8 +7,8 @@ the GPU; parameters are packed as the cubin lays them out, with holes where addr
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.lib.array_utils import byte_bounds
 
 from cuasmrl.binary.cubin import Kernel
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.gpu.launches.launch import POINTER_BYTES, Launch, argument_bytes
+from cuasmrl.gpu.emulator.tensor_maps import ImpossibleMapError, TensorMap, tensor_map_of
+from cuasmrl.gpu.launches.launch import POINTER_BYTES, TILES_BYTES, Launch, Tiles, argument_bytes, buffer_of
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -45,6 +46,17 @@ class Pointer:
     place: int
 
 
+@dataclass(frozen=True)
+class Map:
+    """A hole in the parameters: a tensor map whose tensor lies in a region."""
+
+    offset: int
+    region: int
+    place: int
+    tiles: TensorMap
+    """With address 0."""
+
+
 @dataclass(frozen=True, eq=False)
 class PackedLaunch:
     """A launch that another process can repeat."""
@@ -62,13 +74,21 @@ class PackedLaunch:
     pointers: tuple[Pointer, ...]
     cooperative: bool = False
     """Do all blocks run at the same time?"""
+    cluster: tuple[int, int, int] | None = None
+    """Blocks of a cluster, unless the cubin says it."""
+    maps: tuple[Map, ...] = ()
 
-    def parameters(self, bases: Sequence[int]) -> bytes:
-        """The parameter area with regions at these addresses."""
+    def parameters(
+        self, bases: Sequence[int], encode: Callable[[TensorMap], bytes] = TensorMap.encode
+    ) -> bytes:
+        """The parameter area with regions at these addresses; the driver makes the bytes of tensor maps."""
         area = bytearray(self.values)
         for pointer in self.pointers:
             address = bases[pointer.region] + pointer.place
             area[pointer.offset : pointer.offset + POINTER_BYTES] = address.to_bytes(POINTER_BYTES, "little")
+        for hole in self.maps:
+            address = bases[hole.region] + hole.place
+            area[hole.offset : hole.offset + TILES_BYTES] = encode(replace(hole.tiles, address=address))
         return bytes(area)
 
 
@@ -76,18 +96,23 @@ def pack(kernel: Kernel, launch: Launch) -> PackedLaunch:
     """A launch of a kernel, its buffers copied."""
     _check(kernel, launch)
     spans = {
-        number: byte_bounds(argument)
-        for number, argument in enumerate(launch.arguments)
-        if isinstance(argument, np.ndarray) and argument.size
+        number: byte_bounds(array)
+        for number, array in enumerate(map(buffer_of, launch.arguments))
+        if array is not None and array.size
     }
     stretches = _merged(list(spans.values()))
     area = bytearray(max((p.offset + p.size for p in kernel.parameters), default=0))
-    pointers = []
+    pointers, maps = [], []
     for number, (parameter, argument) in enumerate(zip(kernel.parameters, launch.arguments, strict=True)):
-        if isinstance(argument, np.ndarray) and number in spans:
-            start = argument.ctypes.data
+        array = buffer_of(argument)
+        if array is not None and number in spans:
+            start = array.ctypes.data
             region = next(n for n, (low, high) in enumerate(stretches) if low <= start < high)
-            pointers.append(Pointer(parameter.offset, region, start - stretches[region][0]))
+            place = start - stretches[region][0]
+            if isinstance(argument, Tiles):
+                maps.append(Map(parameter.offset, region, place, _tensor_map(argument, number)))
+            else:
+                pointers.append(Pointer(parameter.offset, region, place))
         elif isinstance(argument, np.generic):
             area[parameter.offset : parameter.offset + parameter.size] = argument.tobytes()
     regions = tuple(_region(span, spans, launch) for span in stretches)
@@ -101,7 +126,16 @@ def pack(kernel: Kernel, launch: Launch) -> PackedLaunch:
         bytes(area),
         tuple(pointers),
         launch.cooperative,
+        launch.cluster,
+        tuple(maps),
     )
+
+
+def _tensor_map(tiles: Tiles, number: int) -> TensorMap:
+    try:
+        return tensor_map_of(tiles, 0)
+    except ImpossibleMapError as error:
+        raise CuasmrlError(f"argument {number} is a tensor map that no driver makes: {error}") from None
 
 
 def _check(kernel: Kernel, launch: Launch) -> None:
@@ -128,7 +162,9 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _region(span: tuple[int, int], spans: dict[int, tuple[int, int]], launch: Launch) -> Region:
     low, high = span
     inside = tuple(number for number, (start, _) in spans.items() if low <= start < high)
-    arrays: list[npt.NDArray[Any]] = [launch.arguments[number] for number in inside]  # type: ignore[misc]
+    arrays = [
+        array for array in (buffer_of(launch.arguments[number]) for number in inside) if array is not None
+    ]
     # A view's memory has gaps that belong to its neighbours, so the stretch is copied as it lies in memory;
     # `launch` keeps it alive meanwhile.
     data = np.array(memoryview((ctypes.c_ubyte * (high - low)).from_address(low)), np.uint8)

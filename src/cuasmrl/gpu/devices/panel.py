@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isnan, nan, sqrt
 from statistics import fmean
-from threading import Event, Lock
-from typing import TypeAlias
+from threading import Lock
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,12 @@ class Condition:
         return self._courses.cycles(table)
 
 
+class Withdrawn(Protocol):
+    """Whether whoever asked has lost interest."""
+
+    def is_set(self) -> bool: ...
+
+
 class Panel:
     """A schedule's time is that of the original, times the mean ratio of the two over the conditions.
 
@@ -74,12 +80,15 @@ class Panel:
         self._ratios: OrderedDict[bytes, list[float]] = OrderedDict()
         """Of schedules seen lately, by their key; NaN under conditions that were not needed."""
         self._tables: dict[int, tuple[bytes, Int]] = {}
+        self._original = original
         self._starts = [self._cycles(k, original) for k in range(len(self.conditions))]
         self.start = fmean(self._starts)
         """Cycles of the original."""
-        self._ratios[original.key] = [1.0] * len(self.conditions)
+        self.forget()
 
-    def time(self, schedule: Schedule, rival: Rival | None = None, withdrawn: Event | None = None) -> float:
+    def time(
+        self, schedule: Schedule, rival: Rival | None = None, withdrawn: Withdrawn | None = None
+    ) -> float:
         """In cycles; a rough figure, above the rival's, if the rival is clearly ahead. Threads may ask; who
         does not want the answer any more says so."""
         if rival is not None:
@@ -91,7 +100,24 @@ class Panel:
         found = self._remembered(schedule)
         return [self._ratio(found, k, schedule) for k in range(len(self.conditions))]
 
-    def _race(self, schedule: Schedule, rival: Rival, withdrawn: Event | None) -> float:
+    def forget(self) -> None:
+        """All that has been replayed but the original."""
+        with self._lock:
+            self._ratios.clear()
+            self._ratios[self._original.key] = [1.0] * len(self.conditions)
+
+    def known(self, schedule: Schedule) -> list[float]:
+        """Its ratios as far as they were needed, NaN under the other conditions."""
+        return self._remembered(schedule)
+
+    def learn(self, schedule: Schedule, ratios: Sequence[float]) -> None:
+        """What another panel of the same conditions knows of it."""
+        found = self._remembered(schedule)
+        for k, ratio in enumerate(ratios):
+            if not isnan(ratio):
+                found[k] = ratio
+
+    def _race(self, schedule: Schedule, rival: Rival, withdrawn: Withdrawn | None) -> float:
         new, old = self._remembered(schedule), self._remembered(rival.schedule)
         count, total, squares = len(self.conditions), 0.0, 0.0
         for k in range(count):

@@ -2,7 +2,8 @@
 
 A sample is queued whole (buffers restored, L2 flushed, launches) while the GPU still works on what comes
 before, so that no time of the host is in it. Where CUPTI works, the GPU's own record of a kernel is taken;
-else what lies between two events, which holds the GPU's cost of starting the kernel as well.
+else what lies between two events, which holds the GPU's cost of starting the kernel as well. Samples of
+several launches of a short kernel are graphs, in which that cost is smaller.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.activity import Activity
 from cuasmrl.gpu.devices.buffers import Buffers
-from cuasmrl.gpu.devices.driver import Address, Driver, Event, Function, Stream
+from cuasmrl.gpu.devices.driver import Address, Driver, Event, Function, Stream, Together
 from cuasmrl.gpu.devices.packed import PackedLaunch
 from cuasmrl.gpu.timing import L2
 
@@ -42,6 +43,7 @@ class Sampler:
         self.activity = activity
         self.batch = 1
         """Launches in a sample."""
+        self._together = Together(packed.cooperative, packed.cluster)
         self.may_repeat = False
         """May launches follow each other without anything being restored between them?"""
 
@@ -59,15 +61,18 @@ class Sampler:
             packed.shared_bytes,
             self._stream,
             self.buffers.parameters,
-            packed.cooperative,
+            self._together,
         )
 
     def flush(self) -> None:
         """Overwrite L2; as often as the host needs to queue what comes next."""
+        for _ in range(self._flushes):
+            self._driver.fill(self._flushed(), 0, self._flush_bytes, self._stream)
+
+    def _flushed(self) -> Address:
         if self._flush is None:
             self._flush = self._driver.allocate(self._flush_bytes)
-        for _ in range(self._flushes):
-            self._driver.fill(self._flush, 0, self._flush_bytes, self._stream)
+        return self._flush
 
     def round(self, functions: Sequence[Function], order: Sequence[int], l2: L2) -> list[float]:
         """Microseconds of a launch of each function; they run in this order."""
@@ -103,10 +108,16 @@ class Sampler:
         while len(self._events) < len(functions) * stretches:
             self._events.append((self._driver.create_event(), self._driver.create_event()))
         events, in_time = iter(self._events), True
-        for function in functions:
-            for _ in range(stretches):
-                in_time &= self._stretch(function, launches, l2, *next(events))
-        self._driver.synchronize(self._stream)
+        if self.by_graphs:
+            self._run_graphs(
+                [[next(events) for _ in range(stretches)] for _ in functions], functions, launches, l2
+            )
+        else:
+            for function in functions:
+                for _ in range(stretches):
+                    self._stretch(function, launches, l2, *(pair := next(events)))
+                    in_time &= not self._driver.has_happened(pair[0])
+            self._driver.synchronize(self._stream)
         if not in_time:
             # More to do for the GPU before a sample gives the host more time to queue it.
             self._flushes = min(2 * self._flushes, _MOST_FLUSHES)
@@ -114,14 +125,40 @@ class Sampler:
         spent = [self._driver.elapsed(*pair) for pair in self._events[: len(functions) * stretches]]
         return [sum(spent[k * stretches : (k + 1) * stretches]) / self.batch for k in range(len(functions))]
 
-    def _stretch(self, function: Function, launches: int, l2: L2, begin: Event, end: Event) -> bool:
-        """Launches between two events; was the GPU still busy before them when all of it was queued?"""
+    @property
+    def by_graphs(self) -> bool:
+        """Is a sample of several launches one graph? Then the host queues it at once, and less of what it
+        costs the GPU to start a kernel lies between two events."""
+        return self.activity is None and self._driver.graphs and self.batch > 1
+
+    def _run_graphs(
+        self,
+        events: Sequence[Sequence[tuple[Event, Event]]],
+        functions: Sequence[Function],
+        launches: int,
+        l2: L2,
+    ) -> None:
+        """A graph for each function, with all its stretches."""
+        self._flushed()  # Nothing can be allocated while a stream is captured.
+        graphs = []
+        for function, pairs in zip(functions, events, strict=True):
+            self._driver.begin_capture(self._stream)
+            for pair in pairs:
+                self._stretch(function, launches, l2, *pair)
+            graphs.append(self._driver.end_capture(self._stream))
+        for graph in graphs:
+            self._driver.run_graph(graph, self._stream)
+        self._driver.synchronize(self._stream)
+        for graph in graphs:
+            self._driver.drop_graph(graph)
+
+    def _stretch(self, function: Function, launches: int, l2: L2, begin: Event, end: Event) -> None:
+        """Launches between two events."""
         self._prepare(function, l2)
         self._driver.record(begin, self._stream)
         for _ in range(launches):
             self.queue(function)
         self._driver.record(end, self._stream)
-        return not self._driver.has_happened(begin)
 
     def _prepare(self, function: Function, l2: L2) -> None:
         if l2 is L2.COLD:

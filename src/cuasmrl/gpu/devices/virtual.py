@@ -63,14 +63,13 @@ class VirtualTimer:
         self.members = members
         self.game = game
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._announced: dict[tuple[bytes, bytes], Future[float]] = {}
-        """By schedule and rival."""
-        self._withdrawn = Event()
-        """Of those that are announced now."""
+        self._announced: dict[tuple[bytes, bytes | None], tuple[Future[float], Event]] = {}
+        """By schedule and rival: the answer, and whether nobody wants it any more."""
         self._given = (
             None if seeds is None else Effort(iterations or ITERATIONS[-1], len(seeds), 0.0, None, 0)
         )
-        self._seeds = tuple(seeds or SEARCH_SEEDS)
+        self.seeds = tuple(seeds or SEARCH_SEEDS)
+        """Of the latency jitter, one for each condition."""
 
     @property
     def device(self) -> str:
@@ -99,7 +98,7 @@ class VirtualTimer:
         if self._given is not None:
             return self._given
         part, original = self.kernel.part(ITERATIONS[0]), self.kernel.original
-        seed, blocks = self._seeds[0], self.kernel.part(ITERATIONS[0]).resident
+        seed, blocks = self.seeds[0], self.kernel.part(ITERATIONS[0]).resident
         pairs = climb(
             Board(self.kernel.listing),
             replayed(part, original, seed),
@@ -113,6 +112,10 @@ class VirtualTimer:
         ]
         return measure_effort(pairs, original, reference, self._conditions)
 
+    def adopt(self, effort: Effort, seeds: Sequence[int]) -> None:
+        """What another timer of this kernel has measured."""
+        self._given, self.seeds = effort, tuple(seeds)
+
     @cached_property
     def panel(self) -> Panel:
         effort = self.effort
@@ -120,11 +123,8 @@ class VirtualTimer:
         return Panel(conditions, self.kernel.original, effort.noise, effort.least_noise, effort.equal)
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
-        if rival is not None:
-            begun = self._announced.pop((schedule.key, rival.schedule.key), None)
-            if begun is not None:
-                return begun.result()
-        return self.panel.time(schedule, rival)
+        begun = self._announced.pop(_pair(schedule, rival), None)
+        return self.panel.time(schedule, rival) if begun is None else begun[0].result()
 
     def times(self, schedules: Sequence[Schedule], rival: Rival | None = None) -> list[float]:
         """Replays release Python's lock, so threads do. A time depends on schedule and rival only."""
@@ -138,17 +138,20 @@ class VirtualTimer:
         """One more than threads, so that none has to wait for the player."""
         return self.workers + 1 if self.workers > 1 else 1
 
-    def announce(self, schedule: Schedule, rival: Rival) -> None:
-        pair = schedule.key, rival.schedule.key
-        if pair not in self._announced:
-            self._announced[pair] = self._pool.submit(self.panel.time, schedule, rival, self._withdrawn)
+    def announce(self, schedule: Schedule, rival: Rival | None = None) -> None:
+        pair = _pair(schedule, rival)
+        if self.workers > 1 and pair not in self._announced:
+            withdrawn = Event()
+            self._announced[pair] = (
+                self._pool.submit(self.panel.time, schedule, rival, withdrawn), withdrawn
+            )  # fmt: skip
 
-    def withdraw(self) -> None:
-        for begun in self._announced.values():
+    def withdraw(self, schedules: Sequence[Schedule]) -> None:
+        keys = {schedule.key for schedule in schedules}
+        for pair in [pair for pair in self._announced if pair[0] in keys]:
+            begun, withdrawn = self._announced.pop(pair)
             begun.cancel()
-        self._announced.clear()
-        self._withdrawn.set()
-        self._withdrawn = Event()
+            withdrawn.set()
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -187,9 +190,13 @@ class VirtualTimer:
         """As many as a score may need; the first wave of blocks under each."""
         part = self.kernel.part(iterations)
         if self.objective is Objective.NOMINAL:
-            return [Condition(part, seed, part.resident) for seed in self._seeds]
+            return [Condition(part, seed, part.resident) for seed in self.seeds]
         members = searching_members(self.objective, part.parameters, MOST, self.game)
         return [
             Condition(part.with_parameters(member), seed, part.resident)
-            for member, seed in zip(members, self._seeds, strict=True)
+            for member, seed in zip(members, self.seeds, strict=True)
         ]
+
+
+def _pair(schedule: Schedule, rival: Rival | None) -> tuple[bytes, bytes | None]:
+    return schedule.key, None if rival is None else rival.schedule.key

@@ -17,9 +17,10 @@ from cuasmrl.gpu.emulator.machine import Environment, Machine
 from cuasmrl.gpu.emulator.module import load_module
 from cuasmrl.gpu.emulator.program import load_program
 from cuasmrl.gpu.emulator.recorder import Recorder
+from cuasmrl.gpu.emulator.tensor_maps import ImpossibleMapError, tensor_map_of
 from cuasmrl.gpu.emulator.trace import Header, Trace, code_digest
 from cuasmrl.gpu.emulator.values import LANES
-from cuasmrl.gpu.launches.launch import Launch, argument_bytes
+from cuasmrl.gpu.launches.launch import Launch, Tiles, argument_bytes, buffer_of
 
 DEFAULT_BUDGET = 20_000_000
 _WARPS_IN_A_SLAB = 512
@@ -143,6 +144,11 @@ class Emulator:
 
     def _environment(self, launch: Launch, budget: int) -> Environment:
         self._check_arguments(launch)
+        if launch.cluster is not None and max(launch.cluster) > 1:
+            raise CuasmrlError(
+                f"Kernel {self.kernel.name} is launched in clusters of {launch.cluster} blocks, which reach "
+                "each other's shared memory; the emulator cannot execute that, a GPU can (--device cuda:0)."
+            )
         memory = self._memory(launch)
         local = self._local_bytes
         banks = dict(self.module.banks)
@@ -155,7 +161,9 @@ class Emulator:
 
     def _memory(self, launch: Launch) -> GlobalMemory:
         arrays: dict[str, npt.NDArray[Any]] = {
-            f"argument {k}": a for k, a in enumerate(launch.arguments) if isinstance(a, np.ndarray) and a.size
+            f"argument {k}": array
+            for k, array in enumerate(map(buffer_of, launch.arguments))
+            if array is not None and array.size
         }
         return GlobalMemory(arrays, self.module.data, self._find)
 
@@ -186,6 +194,8 @@ class Emulator:
                 continue
             if isinstance(argument, np.ndarray):
                 data = (memory.address_of(argument) if argument.size else 0).to_bytes(8, "little")
+            elif isinstance(argument, Tiles):
+                data = _tensor_map(argument, memory.address_of(argument.array))
             else:
                 data = argument.tobytes()
             area[parameter.offset : parameter.offset + parameter.size] = data
@@ -203,3 +213,10 @@ class Emulator:
             + threads * _REGISTER_BYTES * self.kernel.registers
         )
         return _BYTES_IN_A_SLAB // max(per_block, 1)
+
+
+def _tensor_map(tiles: Tiles, address: int) -> bytes:
+    try:
+        return tensor_map_of(tiles, address).encode()
+    except ImpossibleMapError as error:
+        raise CuasmrlError(f"An argument is a tensor map that no driver makes: {error}.") from None

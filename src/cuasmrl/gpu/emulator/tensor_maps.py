@@ -10,6 +10,8 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
+from cuasmrl.gpu.launches.launch import Tiles
+
 BYTES = 128
 ALIGNMENT = 64
 _MOST_DIMENSIONS = 5
@@ -138,6 +140,20 @@ class TensorMap:
             sum(size << 8 * k for k, size in enumerate(others)),
         )
         return words + bytes(BYTES - len(words))
+
+
+def tensor_map_of(tiles: Tiles, address: int) -> TensorMap:
+    """Of an argument whose tensor begins there; raises `ImpossibleMapError`."""
+    if tiles.element not in Element.__members__:
+        raise ImpossibleMapError(
+            f"its elements are {tiles.element}, which is none of {', '.join(Element.__members__)}"
+        )
+    made = TensorMap(
+        address, Element[tiles.element], tiles.sizes, tiles.strides, tiles.box, tiles.swizzle,
+        tiles.fills_nan, tiles.rounds_to_tf32,
+    )  # fmt: skip
+    made.check()
+    return made
 
 
 def _filled(numbers: tuple[int, ...], count: int, rest: int) -> tuple[int, ...]:

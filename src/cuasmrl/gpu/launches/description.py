@@ -15,7 +15,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.launches.fills import FLOATS, INTEGERS, Array, Number, holds
-from cuasmrl.gpu.launches.launch import Argument, Launch
+from cuasmrl.gpu.launches.launch import Argument, Launch, Tiles
 from cuasmrl.gpu.launches.record import Buffer, Bytes, Entry, LaunchRecord, SameAs, Scalar
 
 _KEPT = 4096
@@ -42,12 +42,22 @@ def describe(launch: Launch, kernel: str | None = None, names: Sequence[str] = (
             entries.append(SameAs(first, name) if first != number else _buffer(argument, name))
         else:
             entries.append(_entry(argument, number, name))
-    return LaunchRecord(launch.grid, launch.block, launch.shared_bytes, tuple(entries), kernel)
+    return LaunchRecord(
+        launch.grid,
+        launch.block,
+        launch.shared_bytes,
+        tuple(entries),
+        kernel,
+        cooperative=launch.cooperative,
+        cluster=launch.cluster,
+    )
 
 
 def _entry(argument: Argument, number: int, name: str) -> Entry:
     if argument is None:
         return None
+    if isinstance(argument, Tiles):
+        raise CuasmrlError(f"argument {number} is a tensor map, which a launch file cannot hold")
     dtype = argument.dtype.name
     if isinstance(argument, np.ndarray):
         return Buffer(dtype, argument.shape, "zeros", {}, (), name)

@@ -11,7 +11,7 @@ from cuasmrl.gpu.launches.fills import FILLS, FLOATS, FLOATS_ONLY, INTEGERS, Num
 from cuasmrl.gpu.launches.record import FORMAT, Buffer, Bytes, Entry, LaunchRecord, SameAs, Scalar
 
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_TOP = ("format", "kernel", "grid", "block", "shared_bytes", "seed", "arguments")
+_TOP = ("format", "kernel", "grid", "block", "shared_bytes", "cooperative", "cluster", "seed", "arguments")
 _FORMS = "dtype and value, dtype and shape and fill, bytes, or same_as"
 
 
@@ -27,6 +27,9 @@ def parse(data: Any, source: str = "the launch file") -> LaunchRecord:
     kernel = fields.get("kernel")
     if not (kernel is None or isinstance(kernel, str)):
         raise CuasmrlError(f"{source}: kernel must be a name, not {kernel!r}")
+    cooperative = fields.get("cooperative", False)
+    if not isinstance(cooperative, bool):
+        raise CuasmrlError(f"{source}: cooperative must be true or false, not {cooperative!r}")
     if not isinstance(fields["arguments"], list):
         raise CuasmrlError(f"{source}: arguments must be a list")
     entries: list[Entry] = []
@@ -39,6 +42,8 @@ def parse(data: Any, source: str = "the launch file") -> LaunchRecord:
         arguments=tuple(entries),
         kernel=kernel,
         seed=_count(fields.get("seed", 0), f"{source}: seed", 0),
+        cooperative=cooperative,
+        cluster=_dimensions(fields["cluster"], f"{source}: cluster") if "cluster" in fields else None,
         source=source,
     )
 

@@ -76,6 +76,10 @@ class LaunchRecord:
     kernel: str | None = None
     """Which kernel of the cubin it launches; None where there is only one."""
     seed: int = 0
+    cooperative: bool = False
+    """Do all blocks run at the same time?"""
+    cluster: tuple[int, int, int] | None = None
+    """Blocks of a cluster, where the launch says it instead of the cubin."""
     source: str = "the launch file"
     """For messages."""
 
@@ -90,7 +94,7 @@ class LaunchRecord:
                 made.append(self._buffer(entry, number))
             else:
                 made.append(_by_value(entry))
-        return Launch(self.grid, self.block, self.shared_bytes, tuple(made))
+        return Launch(self.grid, self.block, self.shared_bytes, tuple(made), self.cooperative, self.cluster)
 
     def check(self, kernel: Kernel) -> None:
         """Refuse arguments that do not fill the kernel's parameter area exactly."""

@@ -39,7 +39,9 @@ def save(path: str | Path, record: LaunchRecord) -> None:
 def as_json(record: LaunchRecord) -> dict[str, Any]:
     """What a launch file holds, as `parse` reads it."""
     head = {"format": FORMAT, "kernel": record.kernel, "grid": list(record.grid), "block": list(record.block),
-            "shared_bytes": record.shared_bytes, "seed": record.seed}  # fmt: skip
+            "shared_bytes": record.shared_bytes, "cooperative": record.cooperative or None,
+            "cluster": None if record.cluster is None else list(record.cluster),
+            "seed": record.seed}  # fmt: skip
     known = {name: value for name, value in head.items() if value is not None}
     return {**known, "arguments": [_fields(entry) for entry in record.arguments]}
 

@@ -13,7 +13,7 @@ from cuasmrl.binary.cubin import Cubin
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.emulator import Emulator, Run
-from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.launches.launch import Launch, Tiles
 from cuasmrl.gpu.timing import L2, Model, load_parameters, trace_share, traced_blocks
 from cuasmrl.gpu.timing.code import Code
 from cuasmrl.gpu.timing.model import occupancy
@@ -121,11 +121,15 @@ def _fewest_cycles(launch: Launch, emulator: Emulator) -> float:
 def _digest(launch: Launch) -> bytes:
     """Of everything that a launch depends on, the contents of its buffers among it."""
     digest = hashlib.blake2b(
-        repr((launch.grid, launch.block, launch.shared_bytes, launch.cooperative)).encode()
+        repr((launch.grid, launch.block, launch.shared_bytes, launch.cooperative, launch.cluster)).encode()
     )
     for argument in launch.arguments:
         if argument is None:
             digest.update(b"null")
+        elif isinstance(argument, Tiles):
+            fields = argument.element, argument.sizes, argument.strides, argument.box, argument.swizzle
+            digest.update(repr((*fields, argument.fills_nan, argument.rounds_to_tf32)).encode())
+            digest.update(np.ascontiguousarray(argument.array).data)
         else:
             digest.update(f"{argument.dtype} {argument.nbytes} ".encode())
             digest.update(np.ascontiguousarray(argument).data)

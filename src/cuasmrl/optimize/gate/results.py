@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.emulator import DEFAULT_BUDGET, Emulator
-from cuasmrl.gpu.launches.launch import Launch
+from cuasmrl.gpu.launches.launch import Launch, buffer_of
 from cuasmrl.optimize.gate.problems import Problem
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -92,9 +92,9 @@ def _buffers(launch: Launch) -> dict[int, Array]:
     """By number of the argument; one that is passed twice counts once."""
     found: dict[int, Array] = {}
     for number, argument in enumerate(launch.arguments):
-        is_buffer = isinstance(argument, np.ndarray) and argument.size
-        if is_buffer and not any(argument is known for known in found.values()):
-            found[number] = np.asarray(argument)
+        array = buffer_of(argument)
+        if array is not None and array.size and not any(array is known for known in found.values()):
+            found[number] = array
     return found
 
 
