@@ -92,8 +92,8 @@ class Advised(Proposals):
         """Since the last gain."""
         is_shared = game.traced is not None and game.traced.model.resident > 1
         expected = (1.0, trust.shared if is_shared else trust.advised)
-        mix, advised = (_Record(trust.belief, _HELPS * trust.belief * often) for often in expected)
-        self._records = mix, advised
+        plain, advised = (_Record(trust.belief, _HELPS * trust.belief * often) for often in expected)
+        self._records = plain, advised
         self._kind = _MIX
         """Of the last move."""
 
