@@ -59,9 +59,9 @@ def test_what_a_copy_touches_is_an_access(ring: Trace) -> None:
     accesses = np.flatnonzero(np.isin(ring.access_instruction, sorted(copies)))
     assert len(accesses) == ROUNDS
     assert (ring.access_lanes[accesses] == 0).all()
-    touched = np.concatenate([ring.sectors(k) for k in accesses])
+    touched = np.concatenate([ring.sectors(int(k)) for k in accesses])
     assert len(touched) == len(np.unique(touched)) == 96 * 4 * ROUNDS // 32
-    assert touched.min() == ring.sectors(accesses[0])[0]
+    assert touched.min() == ring.sectors(int(accesses[0]))[0]
 
 
 def test_stores_have_bytes_and_sectors(bulk: Kernels) -> None:
@@ -69,7 +69,7 @@ def test_stores_have_bytes_and_sectors(bulk: Kernels) -> None:
     (store,) = of_kind(trace, Event.COPY_OUT)
     assert (trace.event_bytes[store], trace.event_barrier[store]) == (128, -1)
     (access,) = np.flatnonzero(trace.access_instruction == trace.event_instruction[store])
-    assert len(trace.sectors(access)) == 4
+    assert len(trace.sectors(int(access))) == 4
 
 
 def test_copies_of_lanes_arrive_when_they_have_landed(bulk: Kernels) -> None:

@@ -118,7 +118,7 @@ def copied(size: int, count: int = 1, **changes: float) -> Result:
     """So many boxes, one behind the other, and a wait for all."""
     code = stream(*[COPY] * count, WAIT, USE, arch=90)
     rows: list[Row] = [(0, k, Event.COPY_IN, 0, 0, size) for k in range(count)]
-    return run(code, [*rows, (0, count, Event.WAIT, 0, 0, 0)], boxes=size // 32, **changes)
+    return run(code, [*rows, (0, count, Event.WAIT, 0, 0, 0)], 1, size // 32, **changes)
 
 
 def test_a_copy_takes_as_long_as_published() -> None:
