@@ -11,7 +11,7 @@ import pytest
 from cuasmrl.binary.cubin import Cubin
 from tests.checker.campaign import Campaign, Turn, run
 from tests.checker.conftest import CHIPS, SOURCES
-from tests.checker.plants import KINDS
+from tests.checker.plants import KINDS, tensors
 
 _OWN = tuple(sorted(path.stem for path in SOURCES.glob("*.cu")))
 
@@ -56,7 +56,9 @@ def test_thirty_thousand_faults_are_refused(
     _judge(campaign)
     assert campaign.planted >= 30_000
     # Which pairs stand close enough to be brought closer is for the table to say.
-    assert sum(tally.planted > 0 for tally in campaign.tallies.values()) >= len(KINDS) - 5
+    # Those around tensor memory have sources of their own (test_asynchronous.py).
+    most = len(KINDS) - len(tensors.NAMES)
+    assert sum(tally.planted > 0 for tally in campaign.tallies.values()) >= most - 5
 
 
 def _turns(corpus: Path, built: Callable[[str, str], Cubin]) -> Iterator[Turn]:
