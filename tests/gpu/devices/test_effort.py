@@ -90,6 +90,7 @@ def test_more_iterations_are_taken_where_few_mislead() -> None:
 def test_chips_differ_little_about_small_changes_where_few_of_them_tell_schedules_apart() -> None:
     steady, unsteady = effort_of(0.005, 0.002), effort_of(0.005, 0.03)
     assert steady.least_noise < 0.1 * steady.noise
+    assert (steady.margin, unsteady.margin) == (1, 2)
     assert unsteady.least_noise == pytest.approx(unsteady.noise)
 
 

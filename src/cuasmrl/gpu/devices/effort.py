@@ -80,8 +80,17 @@ class Effort:
         Where few of them tell schedules apart, that is next to nothing; where it takes many, as when blocks
         on an SM fall in and out of step, they differ as much about a small change as about a large one.
         """
-        unsteady = (self.conditions - FEWEST) / (MOST - FEWEST)
-        return self.noise * (_STEADY + (1 - _STEADY) * unsteady)
+        return self.noise * (_STEADY + (1 - _STEADY) * self._unsteadiness)
+
+    @property
+    def margin(self) -> float:
+        """Standard errors behind its rival that are enough to give a schedule up: one where conditions agree,
+        two where it takes many of them."""
+        return 1 + self._unsteadiness
+
+    @property
+    def _unsteadiness(self) -> float:
+        return max(0.0, (self.conditions - FEWEST) / (MOST - FEWEST))
 
     @property
     def sentence(self) -> str:

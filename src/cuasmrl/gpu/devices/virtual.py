@@ -120,7 +120,8 @@ class VirtualTimer:
     def panel(self) -> Panel:
         effort = self.effort
         conditions = self._conditions(effort.iterations)[: effort.conditions]
-        return Panel(conditions, self.kernel.original, effort.noise, effort.least_noise, effort.equal)
+        original, noise, least = self.kernel.original, effort.noise, effort.least_noise
+        return Panel(conditions, original, noise, least, effort.equal, effort.margin)
 
     def time(self, schedule: Schedule, rival: Rival | None = None) -> float:
         begun = self._announced.pop(_pair(schedule, rival), None)

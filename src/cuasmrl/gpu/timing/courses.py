@@ -16,10 +16,11 @@ import numpy as np
 from cuasmrl.compiled import compiled
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.model import Model
-from cuasmrl.gpu.timing.records import FAR, Row
+from cuasmrl.gpu.timing.records import FAR, Job, Row
+from cuasmrl.gpu.timing.sheet import NOTHING, Sheet, new_sheet
 
 _REMEMBERED = 4
-"""Courses: the rival of a climb, and candidates that were replayed since on all threads."""
+"""Courses: the rival of a climb, and candidates that were not given up since, on all threads."""
 _SHARES = (0.0, 0.25, 0.5, 0.75)
 """Of what is executed often: marks stand where warps have first come to so much of it."""
 _OFTEN = 0.5
@@ -33,10 +34,15 @@ class Course:
 
     table: Int
     cycles: int
+    """0 if it was given up."""
     looks: Int
     """By position: when a warp first came there; FAR for never."""
+    passes: Int
+    """When visits of blocks ended."""
     states: tuple[Int, ...]
     """At each mark that was reached."""
+    behind: int
+    """By so many cycles it was behind its rival when it was given up; 0 if it was not."""
 
 
 class Courses:
@@ -54,16 +60,28 @@ class Courses:
 
     def cycles(self, table: Int) -> int:
         """As `Model.cycles`."""
+        return self.follow(table).cycles
+
+    def follow(self, table: Int, rival: Int = NOTHING, allowed: int = 0) -> Course:
+        """A replay; with the passes of a rival it is given up when it falls behind by more cycles than are
+        allowed."""
         marks = self._marks
         if marks is None:
-            course = self._replayed(table, None, 0, np.zeros(0, np.int64))
-            self._marks = marks_of(course.looks, self.model.executions)
-            return course.cycles
+            course = self._replayed(table, None, 0, NOTHING, rival, allowed)
+            if not course.behind:
+                self._marks = marks_of(course.looks, self.model.executions)
+            return course
         base, shared = self._base(table, marks)
-        course = self._replayed(table, base, shared, marks)
-        with self._lock:
-            self._known = [*self._known, course][-_REMEMBERED:]
-        return course.cycles
+        course = self._replayed(table, base, shared, marks, rival, allowed)
+        if not course.behind:
+            with self._lock:
+                self._known = [*self._known, course][-_REMEMBERED:]
+        return course
+
+    def behind(self, passes: Int, rival: Int, allowed: int) -> int:
+        """By how much a replay that was finished would have been behind a rival when it was given up."""
+        patience = self.model.resident * int(self.model.work[Job.WARPS_PER_BLOCK])
+        return behind_when_given_up(passes, rival, allowed, patience)
 
     def _base(self, table: Int, marks: Int) -> tuple[Course | None, int]:
         """The course that shares most with a schedule, and the marks up to which it does."""
@@ -77,16 +95,19 @@ class Courses:
                 self._known = [*(course for course in self._known if course is not base), base]
         return base, shared
 
-    def _replayed(self, table: Int, base: Course | None, shared: int, marks: Int) -> Course:
+    def _replayed(
+        self, table: Int, base: Course | None, shared: int, marks: Int, rival: Int, allowed: int
+    ) -> Course:
         states: tuple[Int, ...] = ()
-        looks = np.full(len(table) // _ROW_WIDTH, FAR, np.int64)
+        visits = self.model.visits(self.blocks) if base is None else len(base.passes)
+        sheet = new_sheet(len(table) // _ROW_WIDTH, visits, marks[shared:], rival, allowed)
         if base is not None:
             states = base.states[:shared]
-            keep_looks(looks, base.looks, int(marks[shared - 1]))
-        cycles, kept = self.model.resumed(
-            table, self.seed, self.blocks, looks, marks[shared:], states[-1] if states else None
+            take_over(sheet, base.looks, base.passes, int(marks[shared - 1]))
+        cycles, kept, behind = self.model.resumed(
+            table, self.seed, self.blocks, sheet, states[-1] if states else None
         )
-        return Course(table, cycles, looks, (*states, *kept))
+        return Course(table, cycles, sheet.looks, sheet.passes, (*states, *kept), behind)
 
 
 def marks_of(looks: Int, executions: Int) -> Int:
@@ -122,8 +143,24 @@ def marks_passed(table: Int, other: Int, looks: Int, marks: Int) -> int:
 
 
 @compiled
-def keep_looks(looks: Int, others: Int, mark: int) -> None:
-    """What another replay had come to before a mark."""
+def behind_when_given_up(passes: Int, rival: Int, allowed: int, patience: int) -> int:
+    """0 if it is never given up."""
+    late = 0
+    for number in range(len(rival)):
+        behind: int = passes[number] - rival[number]
+        late = late + 1 if behind > allowed else 0
+        if late >= patience:
+            return behind
+    return 0
+
+
+@compiled
+def take_over(sheet: Sheet, looks: Int, passes: Int, mark: int) -> None:
+    """What another replay had noted before a mark."""
     for row in range(len(looks)):
-        if others[row] < mark:
-            looks[row] = others[row]
+        if looks[row] < mark:
+            sheet.looks[row] = looks[row]
+    for number in range(len(passes)):
+        if passes[number] >= mark:
+            break
+        sheet.passes[number] = passes[number]

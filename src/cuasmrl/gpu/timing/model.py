@@ -17,11 +17,11 @@ from cuasmrl.gpu.timing.memory_system import L2, Traffic, share_of, traffic_of
 from cuasmrl.gpu.timing.parameters import Parameters, load_parameters
 from cuasmrl.gpu.timing.records import REASON_NAMES, SIXTEENTH, Job, Note, Reason, Row, Tally, Unit
 from cuasmrl.gpu.timing.replay import empty_state, replay, replay_time
+from cuasmrl.gpu.timing.sheet import NOTHING, Sheet, new_sheet
 from cuasmrl.gpu.timing.work import lay_out
 from cuasmrl.markup import card
 from cuasmrl.schedule import Schedule
 
-_NO_MARKS = np.zeros(0, np.int64)
 _STANDS_STILL = (
     "The replay stands still: a barrier waits for warps that have ended, or products of a warpgroup for what "
     "some of its warps never issue."
@@ -194,31 +194,43 @@ class Model:
 
     def cycles(self, table: Int, seed: int = 0, blocks: int | None = None) -> int:
         """The cycles of `replay`, sooner: nothing is said about where they went."""
-        looks = np.empty(len(table) // Row.WIDTH, np.int64)
-        return self.resumed(table, seed, blocks or self.blocks, looks, _NO_MARKS)[0]
+        blocks = blocks or self.blocks
+        sheet = new_sheet(len(table) // Row.WIDTH, self.visits(blocks), NOTHING)
+        return self.resumed(table, seed, blocks, sheet)[0]
 
     def resumed(
-        self, table: Int, seed: int, blocks: int, looks: Int, marks: Int, begun: Int | None = None
-    ) -> tuple[int, tuple[Int, ...]]:
-        """The cycles, and the state at each mark that was reached; from a state that an earlier replay had at
-        a mark, if there is one.
+        self, table: Int, seed: int, blocks: int, sheet: Sheet, begun: Int | None = None
+    ) -> tuple[int, tuple[Int, ...], int]:
+        """The cycles; the state at each mark that was reached; and by how much it was behind its rival if it
+        was given up, then there are no cycles.
 
-        In `looks` stands when each position was first come to, if that is sooner than what stood there.
+        Begins with a state that an earlier replay had at a mark, if one is given, and then needs a sheet with
+        what that replay had noted before.
         """
         layout, empty = self._beginning(blocks)
-        ends, kept = replay_time(
+        ends, kept, behind = replay_time(
             table, self.work, self.machine, layout, empty if begun is None else begun, self.resident, blocks,
-            seed, looks, marks,
+            seed, sheet,
         )  # fmt: skip
-        if not ends.all():
+        if not (behind or ends.all()):
             raise CuasmrlError(_STANDS_STILL)
-        return int(ends.max()), tuple(kept.reshape(-1, layout.size))
+        return int(ends.max()), tuple(kept.reshape(-1, layout.size)), behind
+
+    def visits(self, blocks: int) -> int:
+        """Of blocks of the code, by all warps of so many blocks of the launch."""
+        traced = int(self.work[Job.BLOCKS])
+        of_block = np.diff(self._path_starts).reshape(traced, -1).sum(axis=1) // 2
+        return int(of_block.sum() * (blocks // traced) + of_block[: blocks % traced].sum())
+
+    @property
+    def _path_starts(self) -> Int:
+        first = self.work[Job.PATH_STARTS]
+        return self.work[first : first + self.work[Job.WARPS_PER_BLOCK] * self.work[Job.BLOCKS] + 1]
 
     @property
     def executions(self) -> Int:
         """Of each position, by all traced warps."""
-        work = self.work
-        first, paths = work[Job.PATH_STARTS], work[Job.WARPS_PER_BLOCK] * work[Job.BLOCKS]
-        starts = np.append(work[work[Job.BLOCK_STARTS] : first] // Row.WIDTH, len(self.code.rows))
-        visits = np.bincount(work[work[first] : work[first + paths] : 2], minlength=len(starts) - 1)
-        return np.repeat(visits, np.diff(starts))
+        work, paths = self.work, self._path_starts
+        starts = work[work[Job.BLOCK_STARTS] : work[Job.PATH_STARTS]] // Row.WIDTH
+        visits = np.bincount(work[paths[0] : paths[-1] : 2], minlength=len(starts))
+        return np.repeat(visits, np.diff(np.append(starts, len(self.code.rows))))

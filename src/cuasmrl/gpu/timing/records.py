@@ -247,11 +247,15 @@ class Sm(IntEnum):
     """As `DRAM_DUE`, of L2."""
     ENGINE_FREE = 13
     """When products of warpgroups that have been issued are done, in sixteenths."""
-    ACCEPTS = 14
+    VISITS = 14
+    """Visits of blocks that warps have ended."""
+    LATE = 15
+    """How many of the last of them in a row were later than is allowed."""
+    ACCEPTS = 16
     """Cycles in which the SM takes over an instruction, each at its number modulo the size of the ring."""
-    PORT = 14 + ACCEPT_RING
+    PORT = 16 + ACCEPT_RING
     """When the data port of shared memory and L1 is taken: for each span its number, and a bit a cycle."""
-    WIDTH = 14 + ACCEPT_RING + 2 * PORT_RING
+    WIDTH = 16 + ACCEPT_RING + 2 * PORT_RING
 
 
 class Core(IntEnum):

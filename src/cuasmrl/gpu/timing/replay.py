@@ -7,8 +7,6 @@ An instruction that is issued in cycle t is in Control in t + 1 and, if its late
 t + 2 on, where it waits for its read ports and holds up what comes behind.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from cuasmrl.compiled import compiled, inlined, lowest_bit, pointer_to
@@ -32,6 +30,7 @@ from cuasmrl.gpu.timing.records import (
     Tally,
     Warp,
 )
+from cuasmrl.gpu.timing.sheet import Limits, Pointers, Sheet
 from cuasmrl.gpu.timing.tensor_engine import begin_squads, is_parked
 from cuasmrl.gpu.timing.waits import issue_time, ready_time
 
@@ -242,23 +241,24 @@ def soonest_issue(layout: Layout, state: Int) -> int:
     return min(state[at], state[at + 1], state[at + 2], state[at + 3])
 
 
-class Pointers(NamedTuple):
-    """What is kept of a replay for others to set out from."""
-
-    looks: Int
-    """By position: when a warp first came to it."""
-    marks: Int
-    """Cycles at which the state is kept."""
-    kept: Int
-    mark_count: int
-
-
 @inlined
 def come_to(looks: Int, state: Int, w: int, now: int) -> None:
     """Note when a warp first came to its next instruction."""
     if state[w + Warp.VISIT] < state[w + Warp.LAST_VISIT]:
         row = state[w + Warp.POSITION] // _ROW_WIDTH
         looks[row] = min(looks[row], now)
+
+
+@inlined
+def end_visit(passes: Int, rival: Int, limits: Limits, state: Int, now: int) -> bool:
+    """Note when a visit of a block ended; has every warp been behind the rival by too much, one after the
+    other?"""
+    number = state[Sm.VISITS]
+    state[Sm.VISITS] = number + 1
+    passes[number] = now
+    is_late = number < limits.rivals and now - rival[number] > limits.allowed
+    state[Sm.LATE] = state[Sm.LATE] + 1 if is_late else 0
+    return bool(state[Sm.LATE] >= limits.patience)
 
 
 @compiled
@@ -270,6 +270,7 @@ def run(
 
     A state in which blocks have started already is gone on from. Says how many marks were reached.
     """
+    p = 0
     if not state[Sm.STARTED]:
         for k in range(min(resident, blocks)):
             seat = layout.seats + k * _SEAT_WIDTH
@@ -279,7 +280,7 @@ def run(
     now, mark = soonest_issue(layout, state), 0
     while now < FAR and state[Sm.FINISHED] < blocks:
         if course is not None:
-            while mark < course.mark_count and course.marks[mark] <= now:
+            while mark < course.limits.marks and course.marks[mark] <= now:
                 for k in range(layout.size):
                     course.kept[mark * layout.size + k] = state[k]
                 mark += 1
@@ -290,10 +291,16 @@ def run(
                 if w >= 0:
                     if tally is not None:
                         attribute(code, state, tally, c, w, Tally.CORES + number * Tally.REASONS, now)
+                    if course is not None:
+                        p = state[w + Warp.POSITION]
                     issue(code, work, machine, layout, state, tally, log, c, w, now)
                     go_on(code, work, machine, layout, state, number, c, w, blocks, now)
                     if course is not None:
                         come_to(course.looks, state, w, now)
+                        if code[p + Row.LAST] and end_visit(
+                            course.passes, course.rival, course.limits, state, now
+                        ):
+                            return mark
         now = soonest_issue(layout, state)
     return mark
 
@@ -325,22 +332,40 @@ def replay(
 @compiled
 def replay_time(
     code: Int, work: Int, machine: Machine, layout: Layout, begun: Int, resident: int, blocks: int, seed: int,
-    looks: Int, marks: Int,
-) -> tuple[Int, Int]:  # fmt: skip
+    sheet: Sheet,
+) -> tuple[Int, Int, int]:  # fmt: skip
     """As `replay`, but nothing is counted or written down: Numba leaves out what is for a tally or a log.
 
     `begun` is an empty state, or one that was kept at a mark of a replay under the same seed. Gives the cycle
-    in which each block was done and the state at each mark that was reached, and notes in `looks` when a
-    position was first come to.
+    in which each block was done, the state at each mark that was reached, and by how many cycles it was
+    behind the rival when it was given up; 0 if it was not.
     """
     state = begun.copy()
     state[Sm.SEED] = seed
-    kept = np.empty(len(marks) * layout.size, np.int64)
-    reached = run(
-        pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), None, None,
-        Pointers(pointer_to(looks), pointer_to(marks), pointer_to(kept), len(marks)), resident, blocks,
+    kept = np.empty(len(sheet.marks) * layout.size, np.int64)
+    patience = resident * work[Job.WARPS_PER_BLOCK]
+    limits = Limits(len(sheet.marks), len(sheet.rival), sheet.allowed, patience)
+    course = Pointers(
+        pointer_to(sheet.looks), pointer_to(sheet.passes), pointer_to(sheet.marks), pointer_to(kept),
+        pointer_to(sheet.rival), limits,
     )  # fmt: skip
-    return block_ends(layout, state, blocks), kept[: reached * layout.size]
+    # What happened before the mark counts as if it had been replayed.
+    past, reached = state[Sm.VISITS], 0
+    state[Sm.VISITS] = state[Sm.LATE] = 0
+    is_given_up = False
+    while state[Sm.VISITS] < past and not is_given_up:
+        at = sheet.passes[state[Sm.VISITS]]
+        is_given_up = end_visit(course.passes, course.rival, limits, pointer_to(state), at)
+    if not is_given_up:
+        reached = run(
+            pointer_to(code), pointer_to(work), machine, layout, pointer_to(state), None, None, course,
+            resident, blocks,
+        )  # fmt: skip
+    behind = 0
+    if state[Sm.LATE] >= patience:
+        last = state[Sm.VISITS] - 1
+        behind = sheet.passes[last] - sheet.rival[last]
+    return block_ends(layout, state, blocks), kept[: reached * layout.size], behind
 
 
 @compiled
