@@ -3,13 +3,17 @@
 import fcntl
 import hashlib
 import importlib.util
+import os
 import re
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 import pytest
+
+from cuasmrl.binary.sass.disassembler import Nvdisasm
 
 
 class CompileCuda(Protocol):
@@ -82,6 +86,32 @@ def kept(pytestconfig: pytest.Config) -> Callable[[str, list[str], str], bytes]:
         return output.read_bytes()
 
     return make
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _listed_once(pytestconfig: pytest.Config, triton_tool: Callable[[str], Path]) -> Iterator[None]:
+    """What Triton's nvdisasm says of a file is kept as well; others are stand-ins that tests put there."""
+    if importlib.util.find_spec("triton") is None:
+        yield
+        return
+    assert pytestconfig.cache is not None
+    folder, tool, run = pytestconfig.cache.mkdir("cuasmrl-listings"), triton_tool("nvdisasm"), Nvdisasm.run
+    stamp = tool.stat()
+
+    def run_once(self: Nvdisasm, path: str | Path, *options: str, source: str = "") -> str:
+        if self.path != str(tool) or not Path(path).is_file():
+            return run(self, path, *options, source=source)
+        about = f"{tool} {stamp.st_size} {stamp.st_mtime_ns} {options}".encode()
+        output = folder / hashlib.sha256(about + b"\0" + Path(path).read_bytes()).hexdigest()[:24]
+        if not output.exists():
+            scratch = output.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+            scratch.write_text(run(self, path, *options, source=source))
+            scratch.rename(output)
+        return output.read_text()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Nvdisasm, "run", run_once)
+        yield
 
 
 @pytest.fixture(scope="session")

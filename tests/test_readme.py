@@ -43,7 +43,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def test_every_block_does_what_it_says(tmp_path: Path, environment: dict[str, str]) -> None:
     def run(command: list[str]) -> str:
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=1800
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr

@@ -3,8 +3,10 @@
 The first time it takes some twenty seconds for all of a search, which is said to the log of this module.
 """
 
+import fcntl
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from operator import getitem, setitem
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic, overload
 
@@ -58,7 +61,49 @@ def inlined(function: F) -> F:
 def _compiled(function: F, forceinline: bool) -> F:
     function.__qualname__ += f"-{_sources(Path(function.__code__.co_filename).parent)}"
     result: F = njit(cache=True, error_model="numpy", nogil=True, forceinline=forceinline)(function)
+    _compile_once(result)
     return result
+
+
+def _compile_once(dispatcher: Any) -> None:
+    """Processes that start together compile a function once: the others wait for it and load it.
+
+    Nor does one write what the disk holds of a function while another does, which Numba leaves open.
+    """
+    compile_, disk, held = dispatcher.compile, dispatcher._cache, False
+
+    def compile_alone(signature: Any) -> Any:
+        nonlocal held
+        # In this order: a thread with the file would wait here for one that has the lock and wants the file.
+        with global_compiler_lock:
+            if held:
+                return compile_(signature)
+            with _locked(Path(disk.cache_path), disk._impl.filename_base):
+                held = True
+                try:
+                    return compile_(signature)
+                finally:
+                    held = False
+
+    dispatcher.compile = compile_alone
+
+
+@contextmanager
+def _locked(folder: Path, name: str) -> Iterator[None]:
+    """Without a lock where the folder cannot be written: then nothing is kept in it either."""
+    file = None
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / f"{name}.lock").open("w")
+        fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if file is not None:
+            # Said and not left to the close, for a child forked in the meantime has the file open as well.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)
+            file.close()
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cuasmrl.bench.microbenchmarks import experiments, figure, missing_compiler, unsettled
-from cuasmrl.bench.microbenchmarks.cubins import SOURCES, cubin_of, listings_of
+from cuasmrl.bench.microbenchmarks.cubins import SOURCES, compiled, cubin_of, listings_of
 from cuasmrl.bench.microbenchmarks.patches import patched, watched
 from cuasmrl.bench.microbenchmarks.timeline import listing_of, run
 from cuasmrl.bench.timing import compare, parsed_changes, published
@@ -168,9 +168,10 @@ def test_without_a_compiler_the_rest_is_compared(monkeypatch: pytest.MonkeyPatch
 
     with monkeypatch.context() as without:
         without.setattr("cuasmrl.workloads.cuda_compiler.identity", missing)
-        cubin_of.cache_clear()
+        compiled.cache_clear()
         missing_compiler.cache_clear()
         assert missing_compiler() == "Compiled kernels are skipped: nvcc is missing"
+    compiled.cache_clear()
     missing_compiler.cache_clear()
     assert not missing_compiler()
     found = compare(ROWS["V0106"], kernels=False)

@@ -122,7 +122,10 @@ class Subject:
     def region(self) -> list[int]:
         """As `block`, but pinned instructions stand alone and part what is around them."""
         unknown = {self.block[i.index] for i in self.code if i.declaration is None}
-        alone = [i.order is Order.PINNED or self.block[i.index] in unknown for i in self.code]
+        alone = [
+            i.order is Order.PINNED or self.block[i.index] in unknown or self.is_padded(i.index)
+            for i in self.code
+        ]
         numbers = [0]
         for i in range(1, len(self.code)):
             cut = alone[i] or alone[i - 1] or self.block[i] != self.block[i - 1]
@@ -175,10 +178,14 @@ class Subject:
         return (*self.code[i].control.waits, *(() if first is None else (first, *others)))
 
     def is_movable(self, i: int) -> bool:
-        """Neither pinned, nor padding, nor behind padding."""
-        if self.code[i].order is Order.PINNED or self.code[i].is_dummy_load:
+        """Neither pinned, nor padding, nor beside padding."""
+        if self.is_padded(i) or self.code[i].order is Order.PINNED or self.code[i].is_dummy_load:
             return False
         return not (i and self.code[i - 1].is_dummy_load)
+
+    def is_padded(self, i: int) -> bool:
+        """Does a NOP behind it belong to it?"""
+        return self.code[i].opcode == "UTCBAR" and self.code[i + 1].opcode == "NOP"
 
     @cached_property
     def twins(self) -> list[bool]:

@@ -5,20 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cuasmrl.cli import app
 from cuasmrl.deploy.store import Store
-from cuasmrl.errors import CuasmrlError
-from tests.command import sentence
+from tests.command import run, sentence
 from tests.deploy.store.results import MODELLED, compiled, entry, with_byte
-
-
-def run(*arguments: str | Path, status: int = 0) -> str:
-    """In this process, for there are many of them; --json and errors go the way of all commands."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == status, done.output
-    return done.stdout
 
 
 @pytest.fixture
@@ -94,7 +84,6 @@ def test_bad_input_is_one_sentence(store: Store, tmp_path: Path) -> None:
         (("rm", "--recorded", "zz"), "no recorded kernels begin with zz"),
         (("import", tmp_path / "nothing.tar"), "cannot read"),
     ):
-        with pytest.raises(CuasmrlError, match=words):
-            CliRunner().invoke(app, ["store", *map(str, arguments)], catch_exceptions=False)
+        assert words in sentence("store", *arguments)
     (store.root / "schema").write_text("9\n")
     assert "has schema 9, but this version of cuasmrl knows 1; update cuasmrl" in sentence("store", "ls")

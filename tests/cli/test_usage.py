@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from cuasmrl.cli import app, main
-from tests.command import run
+from tests.command import run_alone
 
 Answer = tuple[int, str, str]
 HEAVY = {"numpy", "numba", "torch", "gymnasium", "triton", "cuasmrl.agents", "cuasmrl.schedule"}
@@ -114,9 +114,9 @@ def test_an_interrupt_ends_with_130(answer: Callable[..., Answer], monkeypatch: 
 
 def test_what_follows_a_program_is_its_own() -> None:
     echo = (sys.executable, "-c", "import sys; print(*sys.argv[1:])")
-    assert run("run", "--quiet", "--", *echo, "-h", "--json", "--xyzzy") == "-h --json --xyzzy\n"
-    assert run("run", "--quiet", *echo, "--help") == "--help\n"
-    run("run", "--quiet", "--", "sh", "-c", "exit 3", status=3)
+    assert run_alone("run", "--quiet", "--", *echo, "-h", "--json", "--xyzzy") == "-h --json --xyzzy\n"
+    assert run_alone("run", "--quiet", *echo, "--help") == "--help\n"
+    run_alone("run", "--quiet", "--", "sh", "-c", "exit 3", status=3)
 
 
 def test_the_version(answer: Callable[..., Answer]) -> None:

@@ -35,6 +35,7 @@ def test_a_chip_agrees_with_itself(each: Chip) -> None:
         ("l40", 864),
         ("h100", 3350),
         ("b200", 8184),  # 8 TB/s in the data sheet
+        ("b300", 8184),
         ("rtx5090", 1792),
     ],
 )
@@ -53,7 +54,16 @@ def test_names() -> None:
 
 @pytest.mark.parametrize(
     ("arch", "name"),
-    [(75, "t4"), (80, "a100"), (86, "a6000"), (89, "rtx4090"), (90, "h100"), (100, "b200"), (120, "rtx5090")],
+    [
+        (75, "t4"),
+        (80, "a100"),
+        (86, "a6000"),
+        (89, "rtx4090"),
+        (90, "h100"),
+        (100, "b200"),
+        (103, "b300"),
+        (120, "rtx5090"),
+    ],
 )
 def test_default_of_an_architecture(arch: int, name: str) -> None:
     assert chip_of_arch(arch) is chip(name)

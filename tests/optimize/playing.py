@@ -80,13 +80,17 @@ def prepare_quickly(request: Request, advance: Callable[[int, int], None]) -> Su
     return _prepared(request.source, request.config, tuple(request.sizes.items()), request.device)
 
 
+def device_for(patch: pytest.MonkeyPatch) -> Device:
+    found = Device()
+    patch.setitem(AGENTS.modules, "climber", "tests.climbing:Climber")
+    patch.setitem(AGENTS.modules, "idler", "tests.climbing:Idler")
+    patch.setattr(optimizer, "open_timer", found.open)
+    return found
+
+
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Device:
-    found = Device()
-    monkeypatch.setitem(AGENTS.modules, "climber", "tests.climbing:Climber")
-    monkeypatch.setitem(AGENTS.modules, "idler", "tests.climbing:Idler")
-    monkeypatch.setattr(optimizer, "open_timer", found.open)
-    return found
+    return device_for(monkeypatch)
 
 
 def asking(**changes: object) -> Request:

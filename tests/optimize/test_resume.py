@@ -1,6 +1,7 @@
 """A run that was stopped ends as if it had not been."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from cuasmrl.agents import AGENTS
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.optimize import Played, Watch, optimize, optimizer, resume
 from cuasmrl.schedule import Scoreboards
-from tests.optimize.playing import Device, Stopped, asking, device, prepare_quickly
+from tests.optimize.playing import Device, Stopped, asking, device, device_for, prepare_quickly
 
 __all__ = ["device"]
 
@@ -19,12 +20,21 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimizer, "prepare", prepare_quickly)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing has stopped."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimizer, "prepare", prepare_quickly)
+        device_for(patch)
+        return optimize(asking(), tmp_path_factory.mktemp("whole") / "run").run
+
+
 def contents(run: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.iterdir()}
 
 
-def test_stopped_at_several_points(device: Device, tmp_path: Path) -> None:
-    expected = contents(optimize(asking(), tmp_path / "whole").run)
+def test_stopped_at_several_points(device: Device, whole: Path, tmp_path: Path) -> None:
+    expected = contents(whole)
     for stop in (0, 17, 60):
         run = tmp_path / str(stop)
         # The probe for a legal move asks for the original, the run asks for it again.
@@ -56,25 +66,26 @@ def test_every_agent_can_be_stopped(agent: str, device: Device, tmp_path: Path) 
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_stopped_in_the_middle_of_a_line_and_before_the_best_was_kept(device: Device, tmp_path: Path) -> None:
-    expected = contents(optimize(asking(), tmp_path / "run").run)
-    whole = expected["log.jsonl"]
-    for cut in (len(whole) // 3, len(whole) - 5, len(whole)):
-        (tmp_path / "run" / "log.jsonl").write_bytes(whole[:cut])
+def test_stopped_in_the_middle_of_a_line_and_before_the_best_was_kept(
+    device: Device, whole: Path, tmp_path: Path
+) -> None:
+    expected = contents(whole)
+    shutil.copytree(whole, tmp_path / "run")
+    log = expected["log.jsonl"]
+    for cut in (len(log) // 3, len(log) - 5, len(log)):
+        (tmp_path / "run" / "log.jsonl").write_bytes(log[:cut])
         for name in ("best.json", "verdict.json", "certificate.json", "result.cubin"):
             (tmp_path / "run" / name).unlink()
         resume(tmp_path / "run")
         assert contents(tmp_path / "run") == expected
 
 
-def test_a_finished_run_can_be_asked_again(device: Device, tmp_path: Path) -> None:
-    first = optimize(asking(), tmp_path / "run")
-    before = contents(first.run)
-    device.asked = 0
-    again = resume(first.run, {"seed": 0, "budget": 60}, tmp_path / "new.cubin")
+def test_a_finished_run_can_be_asked_again(device: Device, whole: Path, tmp_path: Path) -> None:
+    before = contents(whole)
+    again = resume(whole, {"seed": 0, "budget": 60}, tmp_path / "new.cubin")
     assert device.asked == 0
-    assert contents(first.run) == before
-    assert again.verdict == first.verdict
+    assert contents(whole) == before
+    assert json.loads(json.dumps(again.verdict.as_dict())) == json.loads(before["verdict.json"])
     assert (tmp_path / "new.cubin").read_bytes() == before["result.cubin"]
 
 

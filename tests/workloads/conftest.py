@@ -8,7 +8,9 @@ import pytest
 
 @pytest.fixture(scope="session")
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kernels")
+    """Of all workers, whose own folders stand beside each other."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "kernels"
 
 
 @pytest.fixture(autouse=True)

@@ -234,5 +234,5 @@ def latency(
 
 
 def _result_latency(declaration: Opcode, latencies: Latencies) -> int:
-    known = {None: latencies.other, Space.SHARED: latencies.shared}
+    known = {None: latencies.other, Space.SHARED: latencies.shared, Space.TENSOR: latencies.shared}
     return known.get(declaration.reads, latencies.far)

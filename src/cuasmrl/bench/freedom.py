@@ -63,7 +63,7 @@ def _of_kernel(cubin: str, board: Board) -> Iterable[Freedom]:
 
 
 def _is_engine(i: Instruction) -> bool:
-    return i.is_product or i.opcode.startswith(("UTMA", "UBLK"))
+    return i.is_product or i.opcode.startswith(("UTMA", "UBLK", "UTC", "LDTM", "STTM"))
 
 
 def _unordered(block: Block, graph: Graph, fixed: list[bool]) -> int:

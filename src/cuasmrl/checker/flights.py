@@ -160,6 +160,8 @@ class Visit:
         self._is_ordered = bool(ordering)
         if self._tables.free[i]:
             ordering = [kind for kind in ordering if kinds[kind].is_barring]
+        elif not self._tables.overwriting[i]:
+            ordering = [kind for kind in ordering if not kinds[kind].settles]
         if ordering:
             self.unordered[i] = self._of_kinds(ordering)
 

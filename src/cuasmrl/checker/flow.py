@@ -6,7 +6,7 @@ schedule never moves a branch or a label, so the graph of the original is that o
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from cuasmrl.binary.cubin import WORD_BYTES
@@ -235,7 +235,7 @@ class Region(NamedTuple):
 
 
 def regions_of(instructions: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> list[Region]:
-    """Blocks, cut before and after each pinned instruction.
+    """Blocks, cut before and after each pinned instruction, and each that has its padding behind it.
 
     Nothing crosses a pinned instruction. That matters: `__syncwarp()` may be compiled to a bare NOP, the
     only trace of an order between lanes. An unknown opcode pins its whole block.
@@ -244,10 +244,17 @@ def regions_of(instructions: tuple[Instruction, ...], blocks: tuple[Block, ...])
     for block in blocks:
         inside = instructions[block.start : block.end]
         frozen = any(i.declaration is None for i in inside)
-        for pinned, run in groupby(inside, lambda i: i.order is Order.PINNED):
-            members = [i.index for i in run]
+        pads = {i.index for i, following in pairwise(inside) if _is_padded(i, following)}
+        pinned_ones = {i.index for i in inside if i.order is Order.PINNED} | pads
+        for pinned, run in groupby((i.index for i in inside), pinned_ones.__contains__):
+            members = list(run)
             if pinned or frozen:
                 regions += [Region(i, i + 1, True) for i in members]
             else:
                 regions.append(Region(members[0], members[-1] + 1, False))
     return regions
+
+
+def _is_padded(instruction: Instruction, following: Instruction) -> bool:
+    declaration = instruction.declaration
+    return declaration is not None and declaration.padded and following.opcode == "NOP"

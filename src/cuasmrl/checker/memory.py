@@ -210,6 +210,9 @@ def _must_keep(a: _Group, b: _Group, disjoint: Callable[[], bool]) -> bool:
     writes_a, writes_b, reads_a, reads_b = (_set(space) for space in (a.writes, b.writes, a.reads, b.reads))
     if a.is_strong or b.is_strong:
         return _meet(writes_a | reads_a, writes_b | reads_b)
+    if Space.TENSOR in (a.writes, b.writes):
+        # Its addresses count columns, and how many of them are touched depends on the shape.
+        return Space.TENSOR in (a.reads, a.writes) and Space.TENSOR in (b.reads, b.writes)
     if _meet(writes_a, writes_b):
         return not disjoint()
     if _meet(writes_a, reads_b) or _meet(reads_a, writes_b):
@@ -239,6 +242,14 @@ def _is_warp_wide(i: Instruction) -> bool:
 
 def _is_shared_queue(i: Instruction) -> bool:
     return i.declaration is not None and i.declaration.queue == "shared"
+
+
+def may_overwrite_tensors(i: Instruction) -> bool:
+    """Might it overwrite tensor memory that an earlier load still reads, or let others do so?"""
+    if i.order is Order.FREE:
+        return False
+    stores = i.declaration is not None and i.declaration.writes is Space.TENSOR
+    return stores or i.order is not Order.MEMORY
 
 
 def is_strong(i: Instruction) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuasmrl.binary.sass import GUARD, Instruction, Order, Pipe
-from cuasmrl.checker.memory import is_strong
+from cuasmrl.checker.memory import is_strong, may_overwrite_tensors
 from cuasmrl.checker.program import Program
 
 BOARDS = 6
@@ -48,12 +48,14 @@ class Kind(NamedTuple):
     """They touch no register: whoever waits for one wants what comes next in order."""
     queue: Queue
     strong: bool
+    settles: bool
+    """Loads from tensor memory, which nobody overwrites before they are over."""
     memory_only: bool
 
     @property
     def is_ordering(self) -> bool:
-        """Does it order memory or more? Fences, strong accesses and atomics do."""
-        return self.orders or (self.written and self.strong)
+        """Does it order memory, tensor memory or more? Fences, strong accesses and atomics do."""
+        return self.orders or (self.written and (self.strong or self.settles))
 
     @property
     def is_barring(self) -> bool:
@@ -79,6 +81,7 @@ class Tables:
         self.variable = [i.is_variable for i in code]
         self.free = [i.order is Order.FREE for i in code]
         self.watched = [i.order.is_strict for i in code]
+        self.overwriting = [may_overwrite_tensors(i) for i in code]
         self.blocking = [_is_blocking_barrier(i) for i in code]
         self.late = [tuple(r for r in program.uses[i.index] if program.reads_late(i.index, r)) for i in code]
         self.conditional = [i.is_conditional for i in code]
@@ -113,7 +116,9 @@ class Tables:
             ):
                 if registers or announced:
                     queue = self.queue[i.index]
-                    kind = Kind(written, not registers, queue, is_strong(i), _orders_memory_only(i))
+                    kind = Kind(
+                        written, not registers, queue, is_strong(i), _settles(i), _orders_memory_only(i)
+                    )
                     places[i.index] = len(self.instruction_of)
                     self.instruction_of.append(i.index)
                     self.kind_of.append(numbers.setdefault(kind, len(numbers)))
@@ -191,9 +196,18 @@ def _queue(i: Instruction) -> Queue:
     return Queue(declaration.queue, memory, declaration.returns_in_order(i.arch))
 
 
+def _settles(i: Instruction) -> bool:
+    return i.declaration is not None and i.declaration.settles
+
+
 def _orders_memory_only(i: Instruction) -> bool:
-    """Fences and memory instructions do; behind the wait for others, such as USETMAXREG, everything stays."""
-    return i.declaration is not None and (i.declaration.fence or i.declaration.pipe is Pipe.MEMORY)
+    """Behind the wait for others, such as USETMAXREG, everything stays. Those never move.
+
+    Who tells an mbarrier may: nothing but memory hangs on it.
+    """
+    if i.declaration is None:
+        return False
+    return i.declaration.fence or i.declaration.pipe is Pipe.MEMORY or i.order is not Order.PINNED
 
 
 def _is_blocking_barrier(i: Instruction) -> bool:

@@ -1,3 +1,3 @@
 """Version of the rules that the checker proves by, which every certificate carries."""
 
-VERSION = "7"
+VERSION = "8"

@@ -13,7 +13,7 @@ def emulate(
     workload: Annotated[str, typer.Argument(help="A workload, see `cuasmrl workloads`.", show_default=False)],
     config: Annotated[str | None, typer.Option("--config", help="One config instead of all.")] = None,
     arch: Annotated[
-        int, typer.Option("--arch", help="Chip to compile for: 75, 80, 86, 89, 90, 100, 120.")
+        int, typer.Option("--arch", help="Chip to compile for: 75, 80, 86, 89, 90, 100, 103, 120.")
     ] = 80,
     settings: Settings = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the random inputs.")] = 0,

@@ -8,6 +8,9 @@ GA102, AD102, GH100, GB202) and data sheets. Clocks are the published boost cloc
 driver's maximum (its data sheet has none); memory clocks are half the data rate, as the driver reports
 them. Memory is the nominal size; a driver shows some percent less.
 
+The B300 has 288 GB, the bandwidth of the B200 and 75 TFLOPS in FP32 (NVIDIA HGX B300 data sheet), which are
+148 SMs at about the clock of the B200; its L2 is taken to be that of the B200.
+
 How sure. Compared with device properties that users have published: A100, H100, RTX 3090, RTX 4090, RTX 5090,
 and of the T4 SMs, clock and bandwidth, of the B200 SMs, L2 and memory. Not compared: clocks of the B200,
 clocks and L2 of the L40, L2 of the RTX A6000 and the T4, the 16 blocks per SM of sm_75. The 24 blocks per SM
@@ -51,6 +54,7 @@ _CAPABILITIES = {
     89: _Capability(1536, 24, 100, 99, 1),
     90: _Capability(2048, 32, 228, 227, 1),
     100: _Capability(2048, 32, 228, 227, 1),
+    103: _Capability(2048, 32, 228, 227, 1),
     120: _Capability(1536, 24, 100, 99, 1),
 }
 
@@ -180,6 +184,7 @@ _TABLE = (
     _row("l40",     "NVIDIA L40",                    89, 142, 96,   48, 2490,  9001,  384),
     _row("h100",    "NVIDIA H100 80GB HBM3",         90, 132, 50,   80, 1980,  2619, 5120),
     _row("b200",    "NVIDIA B200",                  100, 148, 126,  180, 1965,  3996, 8192),
+    _row("b300",    "NVIDIA B300 SXM6 AC",          103, 148, 126,  288, 1965,  3996, 8192, "b200"),
     _row("rtx5090", "NVIDIA GeForce RTX 5090",      120, 170, 96,   32, 2407, 14001,  512),
 )  # fmt: skip
 

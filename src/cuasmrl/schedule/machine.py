@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from cuasmrl.binary.sass import BARRIERS, GUARD, Control, Instruction, Order, Pipe
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.flow import Flow
-from cuasmrl.schedule.memory import is_strong
+from cuasmrl.schedule.memory import is_strong, settles
 from cuasmrl.schedule.scoreboards import (
     Outstanding,
     awaited_boards,
     begun,
+    orders_everything,
     own_board,
     own_boards,
     raised_boards,
@@ -78,6 +79,8 @@ class Ledger:
         """Those without registers."""
         self.ends_memory = 0
         """Whoever orders memory behind their end (see `is_ordered_by`)."""
+        self.ends_tensor = 0
+        """Whoever orders what works on tensor memory behind their end."""
         self.ends_all = 0
         """Whoever orders everything behind their end."""
         self._in_class: dict[str, int] = defaultdict(int)
@@ -104,13 +107,14 @@ class Ledger:
             self.own[k] |= bit
         if key.orders:
             self.ordering |= bit
-            opcode = instruction.declaration
-            if opcode is None or not (opcode.fence or opcode.pipe is Pipe.MEMORY):
+            if orders_everything(instruction):
                 self.ends_all |= bit
             else:
                 self.ends_memory |= bit
         elif not key.is_read and is_strong(instruction):
             self.ends_memory |= bit
+        elif not key.is_read and settles(instruction):
+            self.ends_tensor |= bit
         if key.is_read:
             for name in reading_classes(instruction):
                 self._in_class[name] |= bit

@@ -51,6 +51,9 @@ def _ordered(first: _Sort, second: _Sort) -> _Ordered:
     writes = first.writes(spaces), second.writes(spaces)
     if not any(writes):
         return _Ordered.NEVER
+    if Space.TENSOR in spaces:
+        # Offsets count columns, and how many are touched depends on the shape.
+        return _Ordered.ALWAYS
     if all(writes) or spaces == {Space.LOCAL}:
         return _Ordered.UNLESS_DISJOINT
     return _Ordered.ALWAYS
@@ -180,6 +183,18 @@ def changes_tiles(instruction: Instruction) -> bool:
     opcode = instruction.declaration
     writes = opcode is not None and opcode.writes in (Space.SHARED, Space.GENERIC)
     return writes or is_strong(instruction)
+
+
+def stays_behind_settling(instruction: Instruction) -> bool:
+    """Might it overwrite what a load from tensor memory in front of it reads, or let others do so?"""
+    opcode = instruction.declaration
+    if instruction.order in (Order.FREE, Order.MEMORY):
+        return opcode is not None and opcode.writes is Space.TENSOR
+    return True
+
+
+def settles(instruction: Instruction) -> bool:
+    return instruction.declaration is not None and instruction.declaration.settles
 
 
 def is_strong(instruction: Instruction) -> bool:

@@ -21,10 +21,18 @@ def glued_units(code: tuple[Instruction, ...], blocks: tuple[Block, ...]) -> dic
     return glued
 
 
+def has_padding_behind(instruction: Instruction, following: Instruction) -> bool:
+    """Compilers put a NOP behind what tells an mbarrier of products: the two stay where they are."""
+    opcode = instruction.declaration
+    return opcode is not None and opcode.padded and following.opcode == "NOP"
+
+
 def fixed_positions(code: tuple[Instruction, ...], blocks: tuple[Block, ...], is_opaque: bool) -> list[bool]:
     """Which instructions stay: control flow, fences, fillers, all of a block with an unknown opcode."""
     fixed = [is_opaque or i.order is Order.PINNED for i in code]
     for block in blocks:
+        for i in range(block.start, block.end - 1):
+            fixed[i] |= has_padding_behind(code[i], code[i + 1])
         if any(code[i].declaration is None for i in range(block.start, block.end)):
             fixed[block.start : block.end] = [True] * len(block)
     return fixed

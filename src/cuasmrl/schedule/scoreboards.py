@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cuasmrl.binary.sass import BARRIERS, Control, File, Instruction, Order, Pipe, file_of
 from cuasmrl.schedule.blocks import Block
-from cuasmrl.schedule.memory import is_strong
+from cuasmrl.schedule.memory import is_strong, settles, stays_behind_settling
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,18 @@ def is_ordered_by(instruction: Instruction, key: Outstanding, starter: Instructi
     """
     is_free = instruction.order is Order.FREE
     if key.orders:
-        opcode = starter.declaration
-        return not is_free or opcode is None or not (opcode.fence or opcode.pipe is Pipe.MEMORY)
+        return not is_free or orders_everything(starter)
+    if not key.is_read and settles(starter):
+        return stays_behind_settling(instruction)
     return not is_free and not key.is_read and is_strong(starter)
+
+
+def orders_everything(starter: Instruction) -> bool:
+    """Of what touches no register: fences, and what may move, order memory only; USETMAXREG orders all."""
+    opcode = starter.declaration
+    if opcode is None:
+        return True
+    return not opcode.fence and opcode.pipe is not Pipe.MEMORY and starter.order is Order.PINNED
 
 
 def own_boards(instruction: Instruction, is_read: bool) -> set[int]:

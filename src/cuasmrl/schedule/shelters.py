@@ -13,6 +13,7 @@ from typing import TypeAlias
 from cuasmrl.binary.sass import Control, Instruction, Order
 from cuasmrl.schedule.graph import Reason
 from cuasmrl.schedule.machine import Analysis, Machine, State, bits, reading_classes, result_classes
+from cuasmrl.schedule.memory import stays_behind_settling
 from cuasmrl.schedule.scoreboards import awaited_boards, raised_boards
 
 Unexplained: TypeAlias = dict[int, list[int]]
@@ -96,6 +97,7 @@ class Shelters:
         self._written: dict[int, int] = {}
         """Register → where the block last wrote it for sure."""
         self._orders_memory: _Waits = {}
+        self._orders_tensor: _Waits = {}
         self._orders_all: _Waits = {}
 
     def step(self, q: int, instruction: Instruction, rows: dict[Reason, int]) -> None:
@@ -146,6 +148,8 @@ class Shelters:
             self._earlier.append((q, boards, bit, earlier))
         if operations & ledger.ends_memory:
             _add(self._orders_memory, boards, bit)
+        if operations & ledger.ends_tensor:
+            _add(self._orders_tensor, boards, bit)
         if operations & ledger.ends_all:
             _add(self._orders_all, boards, bit)
 
@@ -183,6 +187,8 @@ class Shelters:
         ordered = [self._orders_all]
         if instruction.order is not Order.FREE:
             ordered.append(self._orders_memory)
+        if stays_behind_settling(instruction):
+            ordered.append(self._orders_tensor)
         for ended in ordered:
             for boards, positions in ended.items():
                 _add(waits, boards, positions)

@@ -10,6 +10,7 @@ from cuasmrl.binary.sass import Instruction, Order
 from cuasmrl.schedule.blocks import Block
 from cuasmrl.schedule.dependences import Originals
 from cuasmrl.schedule.machine import Machine, bits
+from cuasmrl.schedule.memory import stays_behind_settling
 from cuasmrl.schedule.scoreboards import Outstanding, in_order, own_boards, raised_boards
 
 
@@ -65,6 +66,7 @@ class Survey:
         self._waiters: dict[_Name, set[int]] = {}
         self._enders: dict[_Name, int] = {}
         self._orders_memory: list[_Name] = []
+        self._orders_tensor: list[_Name] = []
         self._orders_all: list[_Name] = []
 
     def taken(self) -> Found | None:
@@ -96,6 +98,8 @@ class Survey:
             self._enders[name] = i
             if self._ledger.ends_memory >> n & 1:
                 self._orders_memory.append(name)
+            elif self._ledger.ends_tensor >> n & 1:
+                self._orders_tensor.append(name)
             elif self._ledger.ends_all >> n & 1:
                 self._orders_all.append(name)
             if instruction.order.is_strict:
@@ -108,6 +112,9 @@ class Survey:
             self._note(name, i)
         if instruction.order is not Order.FREE:
             for name in self._orders_memory:
+                self._note(name, i)
+        if stays_behind_settling(instruction):
+            for name in self._orders_tensor:
                 self._note(name, i)
         first, last = self._ledger.starts[i], self._ledger.starts[i + 1]
         own = (1 << last) - (1 << first)

@@ -82,6 +82,7 @@ CASES = [
      "UR14-15:address UR16-17:address UR8:address UR4:address UR5:address UR20-23 UP0"),
     (100, "UTCQMMA gdesc[UR14], gdesc[UR16], tmem[UR8], tmem[UR4], idesc[UR5], tmem[UR6], UP0", "",
      "UR14-15:address UR16-17:address UR8:address UR4:address UR5:address UR6-7:address UP0"),
+    (103, "LDTM.STAT.x4.MAX.F32 R9, R4, tmem[UR4]", "R4-7 R9", "UR4:address"),
     (100, "LDTM.16dp256bit.x2 R8, tmem[UR4+0x8]", "R8-15", "UR4:address"),
     (100, "STTM.x4 tmem[UR8], R4", "", "UR8:address R4-7"),
     # uniform datapath

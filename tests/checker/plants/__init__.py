@@ -18,6 +18,7 @@ from tests.checker.plants import (
     scoreboards,
     scrambled,
     spacing,
+    tensors,
     timing,
 )
 from tests.checker.plants.base import KINDS, Plant, Site
@@ -25,5 +26,5 @@ from tests.checker.plants.base import KINDS, Plant, Site
 __all__ = [
     "KINDS", "Plant", "Site", "blunders", "branches", "closeness", "container", "control", "engines",
     "misplaced", "order", "ordering", "passing", "paths", "products", "queues", "registers", "scoreboards",
-    "scrambled", "spacing", "timing",
+    "scrambled", "spacing", "tensors", "timing",
 ]  # fmt: skip

@@ -14,6 +14,8 @@ PRODUCTS = {
     "fused_ff": ("m64n64k64_w4_s3", {"M": 64, "N": 64, "K": 128}),
 }
 """Workloads with products of warpgroups on sm_90, in loops of two or three iterations."""
+TENSOR_MEMORY = {"bmm": PRODUCTS["bmm"], "flash_attention": PRODUCTS["flash_attention"]}
+"""The same with products in tensor memory on sm_100."""
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -42,14 +44,26 @@ def test_a_thousand_variants_of_each_published_workload(name: str) -> None:
     print(f"\n{name}: {total.variants} variants, {total.displaced} instructions displaced, {total.moves}")
 
 
-def _play_products(name: str, variants: int, seed: int) -> Tally:
+def _play_products(name: str, variants: int, seed: int, arch: int = 90) -> Tally:
     workload, (config, sizes) = workloads.get(name), PRODUCTS[name]
-    return play(workload, workload.config(config), 90, sizes, variants, seed)
+    return play(workload, workload.config(config), arch, sizes, variants, seed)
 
 
 def test_rescheduled_products_of_warpgroups_give_the_same_bits() -> None:
     """What is touched in flight would be a fault of the emulator, beside other bits."""
     assert _play_products("bmm", 3, seed=1).displaced
+
+
+def test_rescheduled_products_in_tensor_memory_give_the_same_bits() -> None:
+    assert _play_products("bmm", 3, seed=1, arch=100).displaced
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TENSOR_MEMORY)
+def test_a_thousand_variants_with_products_in_tensor_memory(name: str) -> None:
+    total = _play_products(name, VARIANTS, seed=5, arch=100)
+    assert total.variants == VARIANTS
+    print(f"\n{name}: {total.variants} variants, {total.displaced} instructions displaced, {total.moves}")
 
 
 @pytest.mark.slow

@@ -186,7 +186,8 @@ def test_a_number_of_columns_that_cannot_be_allocated() -> None:
 
 
 def cells(form: str, registers: int, address: int = 0, warps: int = 4, store: bool = False) -> Machine:
-    operands = f"tmem[UR8+0x4], R{64}" if store else "R64, tmem[UR8+0x4]"
+    operands = "tmem[UR8+0x4], R64" if store else "R64, tmem[UR8+0x4]"
+    operands = f"R60, {operands}" if "STAT" in form else operands
     guard = ("S2R R0, SR_WARPID", "ISETP.NE.AND P1, PT, R0, RZ, PT", "VOTEU.ANY UP2, P1")
     made = machine(*guard, f"@!UP2 {ALLOCATE}", "BAR.SYNC 0x0", f"{form} {operands}", "BAR.SYNC 0x0",
                    f"@!UP2 {FREE}", warps=warps, arch=100)  # fmt: skip
@@ -246,6 +247,19 @@ def test_loads_and_stores_of_every_shape(form: str, registers: int) -> None:
         assert np.array_equal(memory.cells, before)
 
 
+def test_the_extremum_of_what_a_lane_loads() -> None:
+    """sm_103: tcgen05.ld.red."""
+    for form, pick in (("LDTM.STAT.x4.MAX.F32", np.max), ("LDTM.STAT.x4.MIN.F32.NAN", np.min)):
+        made = cells(form, 4)
+        assert made.tensor_memory is not None
+        values = np.random.default_rng(1).normal(size=(128, 512)).astype(np.float32)
+        made.tensor_memory.cells[0] = values.view(np.uint32)
+        made.run()
+        loaded = values[:, 4:8].T.reshape(4, 4, 32)
+        assert np.array_equal(general(made, 64, 4).view(np.float32), loaded)
+        assert np.array_equal(general(made, 60, 1).view(np.float32)[0], pick(loaded, axis=0))
+
+
 def test_halves_are_packed_and_expanded() -> None:
     made = cells("LDTM.x2.PACK16BIT", 2)
     assert made.tensor_memory is not None
@@ -295,9 +309,17 @@ def test_books_of_the_compiler_begin_as_zero() -> None:
     assert not made.undefined
 
 
-@pytest.mark.parametrize("line", ["LDTM.x8.PACK16BIT.16dp64bit R24, tmem[UR8]", "UTCBAR [UR4], UR6",
-                                  "UTCATOMSWS.AND UR3, UR4", "LDTM R24, tmem[R4]",
-                                  "UTCBAR.MULTICAST [UR4], URZ"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "LDTM.x8.PACK16BIT.16dp64bit R24, tmem[UR8]",
+        "LDTM.STAT.x8.MAX.S32 R5, R24, tmem[UR8]",
+        "LDTM R24, tmem[R4]",
+        "UTCBAR [UR4], UR6",
+        "UTCBAR.MULTICAST [UR4], URZ",
+        "UTCATOMSWS.AND UR3, UR4",
+    ],
+)
 def test_refused(line: str) -> None:
     with pytest.raises(CuasmrlError, match="cannot be emulated"):
         made_of(line)

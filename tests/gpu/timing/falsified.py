@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import product
 
 from cuasmrl.bench.latencies import table_rows
@@ -18,11 +19,16 @@ from cuasmrl.gpu.timing.latencies import latencies
 from cuasmrl.schedule import Board, Schedule
 
 
+@lru_cache
+def _shipped(arch: int) -> Distances:
+    return Distances(arch, table_rows())
+
+
 class Falsified(Distances):
     """The shipped table, but for some pairs."""
 
     def __init__(self, arch: int, lies: dict[Pair, int]) -> None:
-        super().__init__(arch, table_rows())
+        vars(self).update(vars(_shipped(arch)))
         self.lies = lies
 
     def answer(

@@ -25,7 +25,7 @@ def assert_product(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
     torch.testing.assert_close(c.float(), a.float() @ b.float().T, rtol=2e-3, atol=2e-2)
 
 
-@pytest.mark.parametrize("chip", ["h100", "rtx5090"])
+@pytest.mark.parametrize("chip", ["h100", "b200", "rtx5090"])
 def test_descriptors_of_the_host(chip: str) -> None:
     a, b, c = operands()
     seen: list[Launched] = []
@@ -42,10 +42,13 @@ def test_descriptors_of_the_host(chip: str) -> None:
     assert (first.strides, first.box[0]) == ((2 * K,), 32)
 
 
-@pytest.mark.parametrize("specialised", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_descriptors_of_the_kernel(specialised: bool) -> None:
+@pytest.mark.parametrize(
+    ("chip", "specialised"),
+    [("h100", False), pytest.param("h100", True, marks=pytest.mark.slow), ("b200", True), ("b300", False)],
+)
+def test_descriptors_of_the_kernel(chip: str, specialised: bool) -> None:
     a, b, c = operands()
-    with cuasmrl.gpu.virtual.active("h100"):
+    with cuasmrl.gpu.virtual.active(chip):
         kernels.multiply_persistent[(3,)](a, b, c, M, N, K, M=64, N=64, K=32, SPECIALISED=specialised)
     assert_product(a, b, c)
 

@@ -27,9 +27,24 @@ def missing_compiler() -> str:
     return ""
 
 
-@lru_cache
 def cubin_of(source: str, arch: int) -> Cubin:
     """All kernels of a file for an architecture."""
+    found = compiled(source, arch)
+    if isinstance(found, str):
+        raise CuasmrlError(found)
+    return found
+
+
+@lru_cache
+def compiled(source: str, arch: int) -> Cubin | str:
+    """The same, or why there is none: what a chip lacks is not tried for each experiment again."""
+    try:
+        return _compiled(source, arch)
+    except CuasmrlError as error:
+        return str(error)
+
+
+def _compiled(source: str, arch: int) -> Cubin:
     path = SOURCES / f"{source}.cu"
     compiler = cuda_compiler.identity()
     text = hashlib.sha256(path.read_bytes()).hexdigest()

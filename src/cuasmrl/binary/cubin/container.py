@@ -18,6 +18,8 @@ _OSABI_CUDA_13 = 0x41
 _TEXT = ".text."
 _INFO = ".nv.info"
 _MOST_REGISTERS = 255
+_UNMEASURED = 0xFFFF_FFFF
+"""What ptxas 13.5 writes as the stack of a kernel that recurses; earlier ones write nothing."""
 # The largest library cubins are some hundred megabytes; a limit keeps a wrong path from filling memory.
 _LARGEST_FILE = 1 << 30
 
@@ -49,7 +51,7 @@ class Kernel:
     """Function symbols inside the code: (offset, name)."""
     has_relocations: bool
     stack_bytes: int = 0
-    """Local memory a thread needs: spilled registers, arrays, frames of called functions."""
+    """Local memory a thread needs: spilled registers, arrays, frames of called functions. 0 if unknown."""
     file_records: tuple[Record, ...] = ()
     """Records of the whole file (`.nv.info`), which concern every kernel in it."""
 
@@ -198,6 +200,11 @@ class Cubin:
                     return words[1]
         return None
 
+    def _stack_bytes(self, kernel: str) -> int:
+        """What is recorded; 0 also where the compiler could not measure it, as with recursion."""
+        least = self._recorded("MIN_STACK_SIZE", kernel) or 0
+        return 0 if least == _UNMEASURED else max(self._recorded("FRAME_SIZE", kernel) or 0, least)
+
     def _kernel(self, text: Section) -> Kernel:
         name = text.name.removeprefix(_TEXT)
         where = f"{self.source}, kernel {name}"
@@ -224,9 +231,7 @@ class Cubin:
             records=records,
             entry_points=tuple(self._functions.get(text.index, ())),
             has_relocations=any(s is not None and s.size for s in relocations),
-            stack_bytes=max(
-                self._recorded("FRAME_SIZE", name) or 0, self._recorded("MIN_STACK_SIZE", name) or 0
-            ),
+            stack_bytes=self._stack_bytes(name),
             file_records=self._file_records,
         )
         _check_offsets(kernel, where)

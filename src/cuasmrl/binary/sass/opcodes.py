@@ -51,6 +51,7 @@ class Space(StrEnum):
     SHARED = "shared"
     LOCAL = "local"
     GENERIC = "generic"
+    TENSOR = "tensor memory"
 
 
 class Shape(StrEnum):
@@ -115,6 +116,10 @@ class Opcode:
     """Ends a basic block."""
     warp_wide: bool = False
     """Exchanges values between lanes."""
+    settles: bool = False
+    """Whoever waits for its result may want memory settled for the tensor core, and no register shows it."""
+    padded: bool = False
+    """A NOP behind it belongs to it."""
     fence: bool = False
     """A wait for its scoreboard orders memory, and no register shows it."""
     shares: Pipe | None = None
@@ -148,10 +153,10 @@ class Opcode:
 
 
 _UNTIL_89 = frozenset((75, 80, 86, 87, 88, 89))
-_IN_ORDER = {"shared": ALL_ARCHS, "xu": ALL_ARCHS, "fp64": ALL_ARCHS, "tensor": ALL_ARCHS,
-             "uniform special": ALL_ARCHS - _UNTIL_89}  # fmt: skip
-"""Queues whose results come back in the order of issue, with the chips that compilers show it on."""
 _SM_10X = frozenset((100, 103, 110))
+_IN_ORDER = {"shared": ALL_ARCHS, "xu": ALL_ARCHS, "fp64": ALL_ARCHS, "tensor": ALL_ARCHS,
+             "uniform special": ALL_ARCHS - _UNTIL_89, "tmem": _SM_10X}  # fmt: skip
+"""Queues whose results come back in the order of issue, with the chips that compilers show it on."""
 _DOUBLES = ALL_ARCHS - {90}
 
 
@@ -186,7 +191,7 @@ def _engine(names: str, queue: str, **common: object) -> list[Opcode]:
 
 
 def _copying(names: str, queue: str, **common: object) -> list[Opcode]:
-    """Orders to copy, and the barriers that tell of it: in order with memory, and with each other."""
+    """Orders to copy or to multiply, and barriers that tell of it: in order with memory and each other."""
     return _engine(names, queue, order=Order.SYNC, **common)
 
 
@@ -233,10 +238,13 @@ _DECLARATIONS = [
     *_many("QMMA OMMA", Pipe.TENSOR, widths=Widths.MMA, keyed_by=("*",)),
     *_product("HGMMA IGMMA QGMMA BGMMA", widths=Widths.WARPGROUP_MMA),
     *_product("WARPGROUP", shape=Shape.NONE, keyed_by=("ARRIVE", "DEPBAR")),
-    *_engine("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT", "async", widths=Widths.TENSOR_CORE),
+    *_copying("UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCCP", "async", widths=Widths.TENSOR_CORE),
+    *_copying("UTCBAR", "async", widths=Widths.TENSOR_CORE, padded=True),
+    *_engine("UTCSHIFT", "async", widths=Widths.TENSOR_CORE),
     *_engine("UTCATOMSWS", "async", shape=Shape.RESULT),
-    *_engine("LDTM", "tmem", shape=Shape.RESULT, widths=Widths.TENSOR_MEMORY),
-    *_engine("STTM", "tmem", widths=Widths.TENSOR_MEMORY),
+    *_engine("LDTM", "tmem", shape=Shape.ALL_BUT_LAST, widths=Widths.TENSOR_MEMORY, order=Order.MEMORY,
+             reads=Space.TENSOR, settles=True),
+    *_engine("STTM", "tmem", widths=Widths.TENSOR_MEMORY, order=Order.MEMORY, writes=Space.TENSOR),
     *_copying("UTMALDG UTMASTG UTMAREDG UTMACCTL UTMACMDFLUSH UTMAPF", "async", widths=Widths.TENSOR_COPY),
     *_copying("UBLKCP UBLKRED UBLKPF", "async", widths=Widths.BULK_COPY),
     *_engine("UGETNEXTWORKID", "async"),

@@ -205,7 +205,9 @@ def _tensor_memory(opcode: Opcode, modifiers: Modifiers, operands: Operands, des
     """.xN repeats a pattern of one register, or of more where the pattern is wider than 64 bits."""
     repeat = next((int(m[1:]) for m in modifiers if re.fullmatch(r"x\d+", m)), 1)
     pattern = max((_LANE_SHAPES[m] for m in modifiers if "dp" in m), default=1)
-    return _registers(operands, repeat * pattern)
+    widths = _registers(operands, repeat * pattern)
+    # LDTM.STAT: in front of the data stands a register for their extremum.
+    return [1, *widths[1:]] if "STAT" in modifiers else widths
 
 
 def _tensor_copy(opcode: Opcode, modifiers: Modifiers, operands: Operands, destinations: int) -> list[int]:

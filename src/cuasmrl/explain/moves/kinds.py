@@ -76,8 +76,8 @@ _BY_PIPE = {
     Pipe.BRANCH: Kind.FLOW,
     Pipe.ASYNC: Kind.FLOW,
 }
-_LOADS = {Space.SHARED: Kind.SHARED_LOAD, Space.LOCAL: Kind.LOCAL}
-_STORES = {Space.SHARED: Kind.SHARED_STORE, Space.LOCAL: Kind.LOCAL}
+_LOADS = {Space.SHARED: Kind.SHARED_LOAD, Space.LOCAL: Kind.LOCAL, Space.TENSOR: Kind.FLOW}
+_STORES = {Space.SHARED: Kind.SHARED_STORE, Space.LOCAL: Kind.LOCAL, Space.TENSOR: Kind.FLOW}
 
 
 def kinds_of(listing: Listing) -> tuple[Kind, ...]:

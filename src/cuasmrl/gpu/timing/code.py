@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Order, Pipe
+from cuasmrl.binary.sass import File, Instruction, Listing, Opcode, Operand, Order, Pipe, Space
 from cuasmrl.binary.sass import Kind as Form
 from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
@@ -139,7 +139,7 @@ def _waited_for(i: Instruction, depbar: tuple[int, int, tuple[int, ...]]) -> int
 def is_traced(instruction: Instruction) -> bool:
     """Does the trace hold accesses of it?"""
     declaration = instruction.declaration
-    return declaration is not None and (declaration.reads is not None or declaration.writes is not None)
+    return declaration is not None and not {declaration.reads, declaration.writes} <= {None, Space.TENSOR}
 
 
 def traced_slots(listing: Listing, blocks: tuple[Block, ...]) -> dict[int, int]:

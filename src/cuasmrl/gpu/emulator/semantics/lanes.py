@@ -7,6 +7,7 @@ import numpy as np
 
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Step
+from cuasmrl.gpu.emulator.semantics.float_extrema import FloatExtremum
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.values import LANES, Array, Mask, Value, constant
 from cuasmrl.gpu.emulator.warps import Warps
@@ -216,28 +217,11 @@ def reduce(form: Form) -> Step:
 
 
 def _reduce_floats(form: Form) -> Step:
-    """The extremum of the active lanes, by their magnitudes for MINABS and MAXABS.
-
-    As for redux.sync (PTX ISA): -0 is smaller than +0; a NaN counts only with .NAN, or where all are NaN.
-    """
-    name = form.choose("MIN", "MAX", "MINABS", "MAXABS")
-    nan_wins = form.has("NAN")
-    mask = np.uint32(0x7FFF_FFFF if name.endswith("ABS") else 0xFFFF_FFFF)
-    smallest = name.startswith("MIN")
+    extremum = FloatExtremum.of(form)
     read, write = form.integer(0), form.result()
 
     def step(w: Warps) -> None:
-        value, active = np.broadcast_arrays(over_lanes(read(w)) & mask, w.active)
-        is_nan = np.isnan(value.view(np.float32))
-        # As signed integers in the order of the numbers, zeros included.
-        bits = value.view(np.int32)
-        order = np.where(bits < 0, bits ^ np.int32(0x7FFF_FFFF), bits)
-        limits = np.iinfo(np.int32)
-        function, start = (np.minimum, limits.max) if smallest else (np.maximum, limits.min)
-        numbers = active & ~is_nan
-        found = function.reduce(order, axis=2, keepdims=True, where=numbers, initial=start)
-        found = np.where(found < 0, found ^ np.int32(0x7FFF_FFFF), found).astype(np.int32).view(np.uint32)
-        none = ~_any(numbers) | (_any(active & is_nan) if nan_wins else False)
-        write(w, np.where(none, np.uint32(0x7FFF_FFFF), found))
+        value, active = np.broadcast_arrays(over_lanes(read(w)), w.active)
+        write(w, extremum.along(2, np.ascontiguousarray(value), active))
 
     return step

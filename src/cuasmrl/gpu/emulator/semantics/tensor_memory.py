@@ -8,8 +8,9 @@ import numpy as np
 
 from cuasmrl.binary.sass import Kind, Operand
 from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
-from cuasmrl.gpu.emulator.forms import Form, Read, Step, register_reader
+from cuasmrl.gpu.emulator.forms import Form, Read, Step, register_reader, register_writer
 from cuasmrl.gpu.emulator.pending_reads import Numbers
+from cuasmrl.gpu.emulator.semantics.float_extrema import FloatExtremum
 from cuasmrl.gpu.emulator.semantics.mbarrier import of_warps
 from cuasmrl.gpu.emulator.semantics.registry import executes
 from cuasmrl.gpu.emulator.tensor.cells import SHAPES, CellLayout, cell_layout
@@ -86,7 +87,11 @@ def give_up_allocating(form: Form) -> Step:
 @executes("LDTM")
 def load(form: Form) -> Step:
     layout = _layout(form, "PACK16BIT")
-    writes = form.result_words(layout.registers)
+    leading, *others = [d.register for d in form.destinations if d.register is not None]
+    data, extremum = leading, None
+    if form.has("STAT"):
+        (data,), extremum = others, _extremum(form, layout)
+    writes = [register_writer(data, word) for word in range(layout.registers)]
     address = cell_address(form, 0)
     instruction = form.instruction
 
@@ -112,6 +117,9 @@ def load(form: Form) -> Step:
         shape, everybody = machine.shape, region.warps.size == machine.shape[0] * machine.shape[1]
         for write, values in zip(writes, found, strict=True):
             write(some, values.reshape(shape) if everybody else _spread(values, region.warps, shape))
+        if extremum is not None:
+            values = extremum.along(0, found, np.ones_like(found, np.bool_))[0]
+            register_writer(leading, 0)(some, _spread(values, region.warps, shape))
 
     return step
 
@@ -138,6 +146,13 @@ def store(form: Form) -> Step:
         memory.cells[blocks, lanes[..., here], columns[..., here]] = given[..., here]
 
     return step
+
+
+def _extremum(form: Form, layout: CellLayout) -> FloatExtremum:
+    """Of the columns that each lane loads: its own register takes it."""
+    if layout.rows != _QUARTER or layout.halves or not form.has("F32"):
+        raise UnsupportedError("has an extremum of a shape or type without a model")
+    return FloatExtremum.of(form)
 
 
 def _layout(form: Form, halves: str) -> CellLayout:

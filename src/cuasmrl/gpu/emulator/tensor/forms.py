@@ -17,7 +17,7 @@ _SHAPE = re.compile(r"(8|16)x?(8)x?(4|8|16|32|64)")
 
 # Chips with each form, as ptxas 13 emits it for mma.sync. Where a chip is missing, ptxas builds the PTX
 # instruction from others: sm_90 and sm_100 multiply FP8 with HMMA, sm_100 has no DMMA but 8x8x4.
-_SINCE_75 = frozenset({75, 80, 86, 89, 90, 100, 120})
+_SINCE_75 = frozenset({75, 80, 86, 89, 90, 100, 103, 120})
 _SINCE_80 = _SINCE_75 - {75}
 _CHIPS: dict[tuple[str, tuple[int, int, int], str], frozenset[int]] = {
     ("HMMA", (16, 8, 8), "F16"): _SINCE_75,
