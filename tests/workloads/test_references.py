@@ -221,3 +221,33 @@ def test_int64_mix_with_numpy_words() -> None:
     remainder = np.fmod(numerator, denominator)
     quotient = (numerator - remainder) // denominator
     assert np.array_equal(out["ratio"].value, quotient + remainder)
+
+
+@pytest.mark.parametrize("name", ["gemm_tma", "gemm_specialised"])
+def test_products_with_b_by_columns(name: str) -> None:
+    given, out, _ = case(name)
+    np.testing.assert_allclose(
+        out["c_ptr"], np.einsum("mk,nk->mn", given["a_ptr"], given["b_ptr"]), atol=1e-12
+    )
+
+
+def test_gemm_fp8_blocks() -> None:
+    """Scale the operands first, then multiply."""
+    given, out, sizes = case("gemm_fp8_blocks")
+    k, n = np.arange(sizes["K"]) // 128, np.arange(sizes["N"]) // 128
+    a, b = given["a_ptr"] * given["a_scale_ptr"][:, k], given["b_ptr"] * given["b_scale_ptr"][n][:, k]
+    np.testing.assert_allclose(out["c_ptr"], a @ b.T, atol=1e-12)
+
+
+def test_gemm_grouped() -> None:
+    given, out, _ = case("gemm_grouped")
+    experts = np.repeat(given["expert_ptr"].astype(int), 128)
+    rows = [weights @ row for row, weights in zip(given["x_ptr"], given["w_ptr"][experts], strict=True)]
+    np.testing.assert_allclose(out["out_ptr"], rows, atol=1e-12)
+
+
+def test_attention_tma() -> None:
+    given, out, sizes = case("attention_tma")
+    for head in np.ndindex(sizes["B"], sizes["H"]):
+        q, k, v = (given[name][head] for name in ("q_ptr", "k_ptr", "v_ptr"))
+        np.testing.assert_allclose(out["out_ptr"][head], naive_attention(q, k, v, causal=False), atol=1e-6)

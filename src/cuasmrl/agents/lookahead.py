@@ -54,6 +54,7 @@ class Lookahead:
 
     def keep(self, time: float) -> None:
         self._forget(self.lag)
+        self.walk.proposals.recall(self._state)
         self.walk.game.back_to(self.walk.proposed)
         self.walk.keep(time)
 

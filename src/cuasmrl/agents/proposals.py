@@ -83,6 +83,9 @@ class Proposals:
         """As if nothing had been proposed since."""
         self.rng.setstate(state)
 
+    def recall(self, state: Any) -> None:
+        """What is looked at next came from the proposal that was made before this state."""
+
     def play(self) -> str | None:
         """Carry out one move and say of which kind; None, and nothing changed, if it was not legal."""
         kind = KINDS[drawn(self.rng, self._shares)]

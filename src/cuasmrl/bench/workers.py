@@ -16,7 +16,7 @@ from rich.table import Table
 from cuasmrl import workloads
 from cuasmrl.agents import Agent, match
 from cuasmrl.errors import CuasmrlError
-from cuasmrl.game import Clock
+from cuasmrl.game import BudgetSpentError, Clock, Game
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.devices import Timer, VirtualTimer
 from cuasmrl.gpu.devices.pool import Crew, PooledTimer, Processes, replica_of
@@ -41,9 +41,13 @@ class Round:
     workers: int
     """0 for two nodes of a Ray cluster on this machine."""
     seconds: float
-    processor: float
-    """Seconds of processor time of the head and its workers; of Ray only of the head."""
+    head: float
+    """Seconds of processor time of this process,"""
+    others: float
+    """and of workers on this machine that are not on Ray."""
     evaluations: int
+    gain: float
+    """As the search saw it."""
     schedule: str
     """Digest of the best one."""
     load: float
@@ -53,8 +57,23 @@ class Round:
     def rate(self) -> float:
         return self.evaluations / self.seconds
 
+    @property
+    def processor(self) -> float:
+        """Milliseconds of an evaluation."""
+        return 1000 * (self.head + self.others) / self.evaluations
+
+    @property
+    def own(self) -> float:
+        """The head's part of them."""
+        return 1000 * self.head / self.evaluations
+
+    def most(self, one: Round) -> float:
+        """Times the rate of one worker that processor times allow, with a free core for each worker: they
+        share the work, but for the head's."""
+        return one.processor / max(self.processor / self.workers, self.own)
+
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "rate": self.rate}
+        return asdict(self) | {"rate": self.rate, "processor": self.processor}
 
 
 def workers(
@@ -156,12 +175,16 @@ def _game(
 ) -> Round:
     asked = _forgetful(timer)
     pids = asked.processes if isinstance(asked, PooledTimer) else []
-    before, start = time.process_time() + _processor(pids), time.perf_counter()
-    clock: Clock = match(agent[1], kernel, asked, budget, seed)
+    clock = Clock(asked, kernel.original, budget)
+    game = Game(kernel.listing, clock, kernel)  # Its board is made once, however long a game is.
+    before, others, start = time.process_time(), _processor(pids), time.perf_counter()
+    with contextlib.suppress(BudgetSpentError):
+        agent[1].play(lambda: game, seed)
     seconds = time.perf_counter() - start
-    processor = time.process_time() + _processor(pids) - before
+    head, others = time.process_time() - before, _processor(pids) - others
     return Round(
-        name, agent[0], count, seconds, processor, clock.spent, clock.best.digest, os.getloadavg()[0]
+        name, agent[0], count, seconds, head, others, clock.spent, clock.gain, clock.best.digest,
+        os.getloadavg()[0],
     )  # fmt: skip
 
 
@@ -186,26 +209,39 @@ def _processor(pids: Sequence[int]) -> float:
 
 
 def workers_table(rounds: Sequence[Round]) -> Table:
-    """Medians over the rounds; ratios are of the rounds, each with the one worker beside it."""
+    """Medians over the rounds; ratios are of the rounds, each with the one worker beside it.
+
+    Milliseconds are processor time of an evaluation, of all and of the head; `at most` is what they allow on
+    cores that are free.
+    """
     table = Table(box=None, pad_edge=False)
-    table.add_column("kernel")
-    table.add_column("agent")
-    for heading in ("workers", "evaluations/s", "times one", "least, largest", "processor ms", "load"):
+    for heading in ("kernel", "agent"):
+        table.add_column(heading)
+    for heading in (
+        "workers",
+        "evaluations/s",
+        "times one",
+        "range",
+        "at most",
+        "ms",
+        "head",
+        "gain",
+        "load",
+    ):
         table.add_column(heading, justify="right")
     table.add_column("schedule")
-    games = dict.fromkeys((one.workload, one.agent, one.workers) for one in rounds)
-    for workload, agent, count in games:
-        own = _of(rounds, workload, agent, count)
-        ones = _of(rounds, workload, agent, 1)
-        ratios = [mine.rate / one.rate for mine, one in zip(own, ones, strict=False)]
-        same = {one.schedule for one in _of(rounds, workload, agent)}
+    for workload, agent, count in dict.fromkeys((one.workload, one.agent, one.workers) for one in rounds):
+        own, ones = (_of(rounds, workload, agent, number) for number in (count, 1))
+        ratios = [mine.rate / one.rate for mine, one in zip(own, ones, strict=True)]
+        bounds = [mine.most(one) for mine, one in zip(own, ones, strict=True) if count != RAY]
+        is_same = len({one.schedule for one in _of(rounds, workload, agent)}) == 1
         table.add_row(
             workload, agent, "2 nodes" if count == RAY else str(count), f"{median(r.rate for r in own):,.0f}",
-            f"{median(ratios):.2f}" if ratios else "",
-            f"{min(ratios):.2f}, {max(ratios):.2f}" if ratios else "",
-            "" if count == RAY else f"{median(1000 * r.processor / r.evaluations for r in own):.2f}",
-            f"{median(r.load for r in own):.1f}",
-            f"{own[0].schedule[:12]} {'everywhere' if len(same) == 1 else 'HERE ONLY'}",
+            f"{median(ratios):.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}",
+            f"{median(bounds):.2f}" if bounds else "",
+            f"{median(r.processor for r in own):.2f}" if bounds else "",
+            f"{median(r.own for r in own):.2f}", f"{own[0].gain:+.2%}", f"{median(r.load for r in own):.1f}",
+            f"{own[0].schedule[:12]} {'everywhere' if is_same else 'HERE ONLY'}",
         )  # fmt: skip
     return table
 

@@ -92,7 +92,7 @@ def optimize(
         int | None,
         typer.Option(
             "--batch",
-            help="Candidates that greedy, evolve or policy proposes at a time: keeps more workers busy.",
+            help="Candidates that the agent proposes at a time: keeps more workers busy.",
             show_default=False,
         ),
     ] = None,

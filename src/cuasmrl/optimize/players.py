@@ -28,7 +28,9 @@ def agent_of(name: str, batch: int | None) -> Agent:
     if batch < 1:
         raise CuasmrlError(f"a batch of {batch} proposals is none; give at least 1")
     if all(each.name != _LAG for each in fields(agent)):
-        raise CuasmrlError(f"{name} has batches of its own; leave out --batch, or let greedy or evolve play")
+        raise CuasmrlError(
+            f"{name} has batches of its own; leave out --batch, or let twin, greedy or evolve play"
+        )
     found: Agent = replace(agent, **{_LAG: batch - 1})
     return found
 

@@ -51,6 +51,8 @@ def traffic_of(block: Block, originals: Originals) -> Traffic | None:
         if release is None:
             return None
         edges += [(p, c, release, Reason.ANNOUNCED) for c in operation.waiters]
+        if operation.key.orders:
+            edges += [(i, p, 0, Reason.WAIT) for i in range(block.start, p)]
     graph = build_loose_graph(block, sorted(counted), originals, edges)
     strict = {i.index for i in code if i.order.is_strict or i.index in graph.relied}
     frozen = {i.index for i in code if i.order.is_strict or set(i.control.sets) & counted}

@@ -111,6 +111,10 @@ class Shelters:
         queue = self._queued(instruction) | self._announced(instruction, control)
         if queue:
             rows[Reason.QUEUE] = rows.get(Reason.QUEUE, 0) | queue
+        first, last = self._ledger.starts[instruction.index : instruction.index + 2]
+        if self._ledger.ends_all & (1 << last) - (1 << first):
+            # In a loop, who stands before it stands behind its end in the turn before: nobody comes between.
+            rows[Reason.WAIT] = rows.get(Reason.WAIT, 0) | (1 << q) - 1
         self._machine.issue(instruction, control)
         self._note_start(q, instruction)
 

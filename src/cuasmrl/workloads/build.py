@@ -118,4 +118,5 @@ def _compile(workload: Workload, config: Config, arch: int, special: Specialisat
         fixed=special.fixed,
         divisible=special.divisible,
         compiler=triton_compiler.identity(),
+        scratch_bytes=result.scratch_bytes,
     )

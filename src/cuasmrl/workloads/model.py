@@ -21,6 +21,8 @@ Sizes: TypeAlias = Mapping[str, int]
 Inputs: TypeAlias = Mapping[str, Array | np.generic]
 Grid: TypeAlias = tuple[int, int, int]
 
+SCRATCH = "global_scratch"
+"""The parameter through which a kernel gets memory of its own."""
 SCALARS: Mapping[str, type[np.generic]] = {
     "i32": np.int32,
     "i64": np.int64,
@@ -124,6 +126,8 @@ class BuiltKernel:
     """Integer parameters the compiler assumed to be multiples of 16."""
     compiler: str
     """Name and version of what made the cubin."""
+    scratch_bytes: int = 0
+    """Global memory that each block wants besides the arguments."""
 
     @property
     def threads(self) -> int:
@@ -229,9 +233,12 @@ class Workload:
                     f"{self.name} was built for {name} a multiple of 16 but is launched with {inputs[name]}; "
                     "build it again with the sizes of this launch."
                 )
-        # Compilers may append parameters of their own (Triton: two scratch pointers); unused ones are null.
-        arguments: list[Argument] = [inputs.get(parameter.name) for parameter in built.parameters]
         grid = self.grid(sizes, self.config(built.config))
+        # Compilers may append parameters of their own (Triton: two scratch pointers); unused ones are null.
+        given: dict[str, Argument] = dict(inputs)
+        if built.scratch_bytes:
+            given[SCRATCH] = np.zeros(built.scratch_bytes * grid[0] * grid[1] * grid[2], np.int8)
+        arguments = [given.get(parameter.name) for parameter in built.parameters]
         return Launch(grid, built.block, built.shared_bytes, tuple(arguments))
 
     def _complete(self, sizes: Sizes | None) -> Sizes:

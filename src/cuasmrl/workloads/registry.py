@@ -16,6 +16,7 @@ FAMILIES = (
     "gemm_narrow",
     "gemm_scheduled",
     "attention",
+    "tma",
     "normalisation",
     "elementwise",
     "cuda_memory",

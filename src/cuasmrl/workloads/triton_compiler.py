@@ -14,11 +14,12 @@ from types import ModuleType
 from typing import Any
 
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.workloads.model import SCRATCH as GLOBAL_SCRATCH
 from cuasmrl.workloads.model import Constant, Parameter
 
 # Triton appends these to every kernel, how many of them depends on its version; the launcher passes null
-# for memory a kernel does not ask for, and ours never do.
-SCRATCH = (Parameter("global_scratch", "*i8"), Parameter("profile_scratch", "*i8"))
+# for memory a kernel does not ask for.
+SCRATCH = (Parameter(GLOBAL_SCRATCH, "*i8"), Parameter("profile_scratch", "*i8"))
 
 # Settings outside a kernel's source that change the code Triton and its ptxas produce.
 SETTINGS = (
@@ -41,6 +42,8 @@ class Compiled:
     num_warps: int
     shared_bytes: int
     scratch: tuple[Parameter, ...]
+    scratch_bytes: int
+    """Of global memory that each block wants besides the arguments, for tensor maps."""
 
 
 def identity() -> str:
@@ -91,9 +94,9 @@ def compile_cubin(
         # Triton raises errors of every kind, and here they all mean the same.
         raise CuasmrlError(f"Triton cannot compile {symbol} for sm_{arch}: {_message(error)}") from error
     metadata = compiled.metadata
-    if metadata.global_scratch_size or metadata.profile_scratch_size:
+    if metadata.profile_scratch_size:
         raise CuasmrlError(
-            f"{symbol} for sm_{arch} asks for scratch memory, which a launch here does not provide."
+            f"{symbol} for sm_{arch} asks for memory to profile into, which a launch here does not provide."
         )
     appended = _count_parameters(compiled.asm["ptx"]) - len(types)
     if not 0 <= appended <= len(SCRATCH):
@@ -101,7 +104,12 @@ def compile_cubin(
             f"Triton appended {appended} parameters to {symbol}; this version of it is not known."
         )
     return Compiled(
-        compiled.asm["cubin"], metadata.name, metadata.num_warps, metadata.shared, SCRATCH[:appended]
+        compiled.asm["cubin"],
+        metadata.name,
+        metadata.num_warps,
+        metadata.shared,
+        SCRATCH[:appended],
+        metadata.global_scratch_size,
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from cuasmrl.agents import AGENTS, match
 from cuasmrl.agents.greedy import Greedy
+from cuasmrl.agents.policy import weights
 from cuasmrl.agents.policy.agent import PolicyClimb
 from cuasmrl.agents.twin import Twin
 from cuasmrl.checker import Checker
@@ -22,7 +23,9 @@ from cuasmrl.gpu.devices.hidden import HiddenTimer, Secret
 from cuasmrl.schedule import Schedule
 from tests.climbing import kernel
 
-QUICK = Twin(guesses=4, fresh=2, steps=1, replays=40, most_replays=80, singles=10, fit_every=4, patience=8)
+QUICK = Twin(
+    guesses=4, fresh=2, steps=1, replays=40, most_replays=80, singles=10, fit_every=4, patience=8, policy=None
+)  # fmt: skip
 
 
 class Veiled:
@@ -110,7 +113,7 @@ def test_a_device_as_cheap_as_a_replay_is_searched_directly(tmp_path: Path) -> N
     class Dear(VirtualTimer):
         cost = 300.0
 
-    quick = replace(QUICK, notes=tmp_path)
+    quick = replace(QUICK, notes=tmp_path, policy=weights.DEFAULT)
     ways = []
     for agent, device in (
         (quick, Cheap(kernel(), Secret(1))),

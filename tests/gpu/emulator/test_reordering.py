@@ -12,10 +12,13 @@ PRODUCTS = {
     "flash_attention": ("m64n64_w4_s3", {"B": 1, "H": 1, "S": 128, "D": 64}),
     "gemm_fp8": ("m64n64k64_w4_s3", {"M": 64, "N": 64, "K": 192}),
     "fused_ff": ("m64n64k64_w4_s3", {"M": 64, "N": 64, "K": 128}),
+    "gemm_tma": ("m64n64k64_w4_s3", {"M": 64, "N": 64, "K": 256}),
+    "gemm_specialised": ("m64n128k64_w4_s2", {"M": 64, "N": 128, "K": 192}),
 }
-"""Workloads with products of warpgroups on sm_90, in loops of two or three iterations."""
+"""Workloads with products of warpgroups on sm_90, in loops of two to four iterations; the last two copy by
+TMA, one of them in a warp of its own."""
 TENSOR_MEMORY = {"bmm": PRODUCTS["bmm"], "flash_attention": PRODUCTS["flash_attention"]}
-"""The same with products in tensor memory on sm_100."""
+"""Products in tensor memory, on sm_100."""
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -34,10 +34,10 @@ def model_of(code: Listing, chip: str = "a6000", warps: int = 1, **changes: floa
         warps,
     )
     empty = np.zeros(0, np.int32)
-    small = np.zeros(0, np.uint8)
+    lanes, small = np.zeros(0, np.uint8), np.zeros(0, np.uint16)
     trace = Trace(
         header, np.zeros(1, np.int64), np.zeros(warps, np.int32), np.array([0, 1]), np.zeros(1, np.int32),
-        empty, empty, empty, small, small, small, np.zeros(0, np.int64), empty, np.zeros(1, np.int64),
+        empty, empty, empty, lanes, small, small, np.zeros(0, np.int64), empty, np.zeros(1, np.int64),
         np.zeros(0, np.int64),
     )  # fmt: skip
     warm = {"fetch_latency": 0.0, "fetch_gap": 0.0, "constant_miss": 0.0, "warp_start": 0.0}

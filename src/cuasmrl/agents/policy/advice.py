@@ -28,7 +28,10 @@ class Trust:
     sharpness: float = 1.0
     """Moves are tried in the order of a draw by their odds to this power."""
     advised: float = 3.0
-    """How much more often a move of its choice is expected to help than one of the mix,"""
+    """How much more often a move of its choice is expected to help than one of the mix where a block is alone
+    on its SM,"""
+    shared: float = 0.3
+    """and where several share one, of which lessons hold hardly a move that helps beyond the noise,"""
     belief: int = 100
     """as if so many moves of either kind had shown it. Then what they show in play counts."""
     memory: int = 1000
@@ -60,6 +63,7 @@ class _State(NamedTuple):
     rng: object
     queue: Sequence[Drag]
     at: int
+    tried: frozenset[Drag]
     records: tuple[_Record, _Record]
     kind: int
 
@@ -84,10 +88,12 @@ class Advised(Proposals):
         self._queue: Sequence[Drag] = ()
         self._at = 0
         """Of the queue so much has been tried."""
-        self._records = (
-            _Record(trust.belief, _HELPS * trust.belief),
-            _Record(trust.belief, trust.advised * _HELPS * trust.belief),
-        )
+        self._tried: frozenset[Drag] = frozenset()
+        """Since the last gain."""
+        is_shared = game.traced is not None and game.traced.model.resident > 1
+        expected = (1.0, trust.shared if is_shared else trust.advised)
+        plain, advised = (_Record(trust.belief, _HELPS * trust.belief * often) for often in expected)
+        self._records = plain, advised
         self._kind = _MIX
         """Of the last move."""
 
@@ -106,15 +112,18 @@ class Advised(Proposals):
             self._records = records[0], records[1]
         if gain:
             super().look(schedule, gain)
-            self._queue, self._at = (), 0
+            self._queue, self._at, self._tried = (), 0, frozenset()
 
     def state(self) -> _State:
-        return _State(super().state(), self._queue, self._at, self._records, self._kind)
+        return _State(super().state(), self._queue, self._at, self._tried, self._records, self._kind)
 
     def set_state(self, state: _State) -> None:
         super().set_state(state.rng)
-        self._queue, self._at = state.queue, state.at
+        self._queue, self._at, self._tried = state.queue, state.at, state.tried
         self._records, self._kind = state.records, state.kind
+
+    def recall(self, state: _State) -> None:
+        self._kind = state.kind
 
     def play(self) -> str | None:
         kind = _ADVISED if self.rng.random() < self.share and self._has_advice() else _MIX
@@ -137,12 +146,15 @@ class Advised(Proposals):
         return "advised" if self.game.play(self._queue[self._at - 1]) else None
 
     def _judge(self) -> None:
-        """Draw moves from where the board stands, and put the best first."""
+        """Draw moves from where the board stands, and put the best first that have not been tried."""
         profile = self.game.profile(self._here)
         luck = np.random.default_rng(self.rng.getrandbits(32))
         drawn = Draws(self.game, profile).draw(self._trust.drawn, luck)
         odds = self._ranker.look(self.game.board, profile).odds(*drawn)
-        order = np.argsort(self._trust.sharpness * odds + luck.gumbel(size=len(odds)))
-        best = order[::-1][: self._trust.tried]
-        self._queue = tuple(Drag(int(drawn.instructions[k]), int(drawn.targets[k])) for k in best)
-        self._at = 0
+        order = np.argsort(self._trust.sharpness * odds + luck.gumbel(size=len(odds)))[::-1]
+        liked = [Drag(i, to) for i, to in np.stack(drawn, axis=1)[order].tolist()]
+        new = [move for move in liked if move not in self._tried]
+        if not new:
+            new, self._tried = liked, frozenset()
+        self._queue, self._at = tuple(new[: self._trust.tried]), 0
+        self._tried = self._tried.union(self._queue)

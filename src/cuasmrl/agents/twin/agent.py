@@ -95,6 +95,8 @@ class Twin:
     dear: float = 50.0
     """Replays that a time of the device has to cost: one that is cheaper is searched directly, without a
     twin, because a plan takes more replays than the times that it saves."""
+    lag: int = 0
+    """Moves that a direct search proposes before the answer about the one before them is taken."""
     notes: Path | None = field(default=None, compare=False)
     """Where it writes down how it went and what it believes; changes nothing in play."""
 
@@ -103,7 +105,7 @@ class Twin:
         notes = Notes(self.notes)
         if game.traced is None:
             notes.say("the kernel cannot be replayed, so there is no twin of it: played by direct search")
-            Greedy(mix=self.mix).play(lambda: game, seed)
+            Greedy(mix=self.mix, lag=self.lag).play(lambda: game, seed)
             return
         if game.clock.timer.cost < self.dear:
             notes.remark("a time costs no more than a few replays, so the device itself is searched")
@@ -112,7 +114,9 @@ class Twin:
         Play(self, game, game.traced, notes, random.Random(seed)).go()
 
     def _climb(self) -> Agent:
-        return Greedy(mix=self.mix) if self.policy is None else PolicyClimb(self.policy, mix=self.mix)
+        if self.policy is None:
+            return Greedy(mix=self.mix, lag=self.lag)
+        return PolicyClimb(self.policy, mix=self.mix, lag=self.lag)
 
 
 class Play:

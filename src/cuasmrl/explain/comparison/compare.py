@@ -133,7 +133,7 @@ def _causes(schedule: Schedule, log: Int) -> dict[tuple[int, int], int]:
 
 def _merged(reason: int) -> int:
     """All waits for a scoreboard are one: the log does not say what held up its result."""
-    far = (Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM)
+    far = (Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM, Reason.TMA, Reason.MBARRIER)
     return Reason.SHORT_SCOREBOARD if reason in far else reason
 
 

@@ -23,6 +23,9 @@ _SCOREBOARDS = {
     Cause.LATENCY: Reason.LONG_SCOREBOARD,
     Cause.L2_SHARE: Reason.L2_SHARE,
     Cause.DRAM: Reason.DRAM,
+    Cause.PRODUCT: Reason.TENSOR_ENGINE,
+    Cause.MBARRIER: Reason.MBARRIER,
+    Cause.TMA: Reason.TMA,
 }
 _COPIES = {Cause.L2_SHARE: Reason.L2_SHARE, Cause.DRAM: Reason.DRAM}
 """Else they are waited for as copies."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuasmrl.gpu.emulator.events import Numbers, sectors_between
 from cuasmrl.gpu.emulator.global_memory import GlobalMemory
 from cuasmrl.gpu.emulator.regions import Bytes
 from cuasmrl.gpu.emulator.tensor_maps import Element, TensorMap
@@ -65,6 +66,18 @@ def write_box(
         if combine is not None:
             new = combine(map_.element, memory.read(address, row.size, position), row)
         memory.write(address, new, position)
+
+
+def sectors_of(map_: TensorMap, coordinates: tuple[int, ...]) -> Numbers:
+    """Sectors of global memory that hold the part of a box inside of the tensor, in rising order."""
+    inside = _inside(map_, coordinates)
+    starts = np.zeros(1, np.int64)
+    if not all(inside):
+        return starts[:0]
+    for at, part, stride in zip(coordinates[1:], inside[1:], map_.strides, strict=True):
+        starts = (starts[:, None] + (at + np.arange(part.start, part.stop)) * stride).reshape(-1)
+    row = (coordinates[0] + inside[0].start) * map_.element.bytes
+    return sectors_between(map_.address + row + starts, len(inside[0]) * map_.element.bytes)
 
 
 def _inside(map_: TensorMap, coordinates: tuple[int, ...]) -> list[range]:

@@ -10,6 +10,7 @@ import numpy as np
 from cuasmrl.binary.cubin import WORD_BYTES
 from cuasmrl.binary.sass import File, Instruction, Kind, Operand
 from cuasmrl.gpu.emulator.barriers import any_lane
+from cuasmrl.gpu.emulator.events import Event, is_plain_barrier
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, ReadMask, Step, mask_reader
 from cuasmrl.gpu.emulator.meetings import Meeting, split
@@ -222,13 +223,17 @@ def barrier(form: Form) -> Transfer:
     value = form.predicate(len(form.sources) - 1) if kind == "RED" else None
     guard = form.instruction.guard
     condition = mask_reader(guard) if guard is not None else (lambda w: TRUE)
-    following = form.instruction.index + 1
+    following, named = form.instruction.index + 1, not is_plain_barrier(form.instruction)
 
     def transfer(machine: Machine, w: Warps) -> None:
         taken = chosen(machine, w, condition, following)
         if taken is not None:
             vote = None if value is None else value(w)
             for name, count, threads in barriers(machine, w, taken):
+                if named and machine.recorder is not None:
+                    warps = np.flatnonzero(any_lane(np.broadcast_to(threads, machine.shape)))
+                    happens = Event.PASS if kind == "ARV" else Event.MEET
+                    machine.recorder.event(happens, following - 1, warps, name, counts=count or 0)
                 machine.barriers.arrive(name, following, threads, count, waits=kind != "ARV",
                                         vote=vote, reduction=reduction)  # fmt: skip
 

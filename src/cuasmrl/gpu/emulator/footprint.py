@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.binary.sass import Listing, Space
+from cuasmrl.gpu.emulator.events import copies_in, copies_out
 from cuasmrl.gpu.emulator.trace import SECTOR_BYTES, Footprint, Touched, Trace
 
 _STEPS = 60
@@ -171,16 +172,20 @@ def first_touches(trace: Trace, instructions: frozenset[int]) -> tuple[Sectors, 
 
 
 def readers(listing: Listing) -> frozenset[int]:
-    """Instructions that read global memory, atomics among them."""
+    """Instructions that read global memory, atomics and bulk copies among them."""
     return frozenset(
-        i.index for i in listing.instructions if i.declaration and i.declaration.reads in _GLOBAL
+        i.index
+        for i in listing.instructions
+        if i.declaration and (i.declaration.reads in _GLOBAL or copies_in(i) or i.opcode == "UTMAREDG")
     )
 
 
 def writers(listing: Listing) -> frozenset[int]:
-    """Instructions that write global memory, atomics among them."""
+    """Instructions that write global memory, atomics and bulk copies among them."""
     return frozenset(
-        i.index for i in listing.instructions if i.declaration and i.declaration.writes in _GLOBAL
+        i.index
+        for i in listing.instructions
+        if i.declaration and (i.declaration.writes in _GLOBAL or copies_out(i))
     )
 
 

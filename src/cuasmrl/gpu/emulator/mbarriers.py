@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from cuasmrl.gpu.emulator.events import Event
 from cuasmrl.gpu.emulator.faults import LaneFault
 from cuasmrl.gpu.emulator.values import LANES, Mask
 
@@ -81,6 +82,8 @@ class Wait:
     parities: npt.NDArray[np.bool_]
     following: int
     passed: Callable[[Mask], None]
+    visits: npt.NDArray[np.int32] | None = None
+    """In which visit of its path each warp of the slab came here; None if nobody records it."""
 
 
 class Mbarriers:
@@ -176,8 +179,9 @@ class Mbarriers:
         self._waits.append(wait)
         self._release()
 
-    def ended(self, threads: Mask, addresses: Numbers, parities: npt.NDArray[np.bool_]) -> Mask:
+    def ended(self, wait: Wait) -> Mask:
         """For which of these threads the phase of their parity has ended; they have then seen it."""
+        threads, addresses, parities = wait.threads, wait.addresses, wait.parities
         found = np.zeros(threads.shape, np.bool_)
         for address in np.unique(addresses[threads]):
             here = threads & (addresses == address)
@@ -188,13 +192,26 @@ class Mbarriers:
                 found |= done
                 seen = np.flatnonzero(done.any(axis=(1, 2)))
                 self._machine.shared.observe(barrier.slot, seen, barrier.phase[seen])
+                self._note(wait, barrier, done)
                 if self._machine.tensor_memory is not None:
                     self._machine.tensor_memory.observe(barrier.slot, seen, barrier.phase[seen])
         return found
 
+    def _note(self, wait: Wait, barrier: Mbarrier, done: Mask) -> None:
+        """The phase that these threads have waited for is the last one that has ended."""
+        if wait.visits is None or self._machine.recorder is None:
+            return
+        warps = np.flatnonzero(done.any(axis=2).reshape(-1))
+        blocks = warps // self._machine.shape[1]
+        fresh = barrier.phase[blocks] == barrier.first[blocks]
+        self._machine.recorder.event(
+            Event.WAIT, wait.following - 1, warps, barrier.address,
+            phases=np.where(fresh, -1, barrier.phase[blocks] - 1), positions=wait.visits[warps],
+        )  # fmt: skip
+
     def _release(self) -> None:
         for wait in list(self._waits):
-            done = self.ended(wait.threads, wait.addresses, wait.parities)
+            done = self.ended(wait)
             if not done.any():
                 continue
             wait.threads = wait.threads & ~done

@@ -11,7 +11,7 @@ from cuasmrl.gpu.emulator.control import Transfer, chosen, condition_of, transfe
 from cuasmrl.gpu.emulator.faults import UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form
 from cuasmrl.gpu.emulator.mbarriers import Wait
-from cuasmrl.gpu.emulator.values import Mask
+from cuasmrl.gpu.emulator.values import LANES, Mask
 from cuasmrl.gpu.emulator.warps import Warps
 
 if TYPE_CHECKING:
@@ -46,10 +46,13 @@ def check_phase(form: Form) -> Transfer:
         def passed(some: Mask) -> None:
             write(Warps(machine, w.registers, some, some), some)
 
+        recorder = machine.recorder
+        visits = None if recorder is None else recorder.positions(np.arange(machine.slab.size // LANES))
+        wait = Wait(threads, addresses, parities, following, passed, visits)
         if waits:
-            machine.mbarriers.wait(Wait(threads, addresses, parities, following, passed))
+            machine.mbarriers.wait(wait)
         else:
-            ended = machine.mbarriers.ended(threads, addresses, parities)
+            ended = machine.mbarriers.ended(wait)
             write(Warps(machine, w.registers, threads, threads), ended)
             machine.go(following, threads)
 

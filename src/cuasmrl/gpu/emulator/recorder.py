@@ -13,6 +13,7 @@ from numba import njit
 
 from cuasmrl.binary.sass import Listing, Space
 from cuasmrl.gpu.emulator.access import Addresses, Flat
+from cuasmrl.gpu.emulator.events import SECTOR_BYTES, TURN_BYTES, Event, Events, Traffic
 from cuasmrl.gpu.emulator.program import Segment
 from cuasmrl.gpu.emulator.spaces import Slab
 from cuasmrl.gpu.emulator.trace import Header, Trace
@@ -118,6 +119,7 @@ class Recorder:
 
     listing: Listing
     local_bytes: int
+    _events: Events = field(default_factory=Events)
     _visits: list[tuple[int, npt.NDArray[np.int64]]] = field(default_factory=list)
     _accesses: list[_Accesses] = field(default_factory=list)
     _first_warp: int = 0
@@ -176,6 +178,26 @@ class Recorder:
         sectors_of(source, reading, record.warps, readers, record.lines, record.base, record.offsets)
         self._keep(record)
 
+    def positions(self, warps: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """In which visits these warps of the slab are."""
+        return self._position[warps]
+
+    def event(
+        self, kind: Event, index: int, warps: npt.NDArray[np.int64], barrier: int, *,
+        phases: npt.NDArray[np.int64] | int = 0, counts: npt.NDArray[np.int64] | int = 0,
+        moved: npt.NDArray[np.int64] | int = 0, positions: npt.NDArray[np.int32] | None = None,
+    ) -> None:  # fmt: skip
+        """One event of each of these warps of the slab; `positions` if they have gone on since."""
+        where = self._position[warps] if positions is None else positions
+        number = warps + self._first_warp
+        self._events.note(kind, index, number, where, barrier, phases, counts, moved)
+
+    def traffic(self, index: int, warp: int, sectors: npt.NDArray[np.int64], size: int) -> None:
+        """Sectors that an engine moves for a warp of the slab, from or to so many bytes of shared memory."""
+        here = int(self._position[warp])
+        turns = -(-size // TURN_BYTES)
+        self._events.traffic.append(Traffic(warp + self._first_warp, here, index, sectors, turns))
+
     def _keep(self, record: _Accesses) -> None:
         record.warps += self._first_warp
         self._accesses.append(record)
@@ -187,16 +209,19 @@ class Recorder:
         table = self._table()
         patterns, of_access = _distinct_rows(table.pop("offsets"))
         counts = (patterns >= 0).sum(axis=1)
+        table |= {
+            "access_pattern": of_access.astype(np.int32),
+            "pattern_start": _starts(counts),
+            "pattern_sectors": patterns[patterns >= 0],
+        }
         return Trace(
             header=header,
             blocks=blocks,
             path_of_warp=of_warp.astype(np.int32),
             path_start=_starts(np.array([len(p) for p in chosen])),
             path_blocks=np.concatenate([np.zeros(0, np.int32), *chosen]),
-            access_pattern=of_access.astype(np.int32),
-            pattern_start=_starts(counts),
-            pattern_sectors=patterns[patterns >= 0],
-            **table,
+            **_with_traffic(table, self._events.traffic),
+            **self._events.table(),
         )
 
     def _new(self, index: int, active: Flat) -> _Accesses | None:
@@ -251,8 +276,8 @@ class Recorder:
             "access_position": positions,
             "access_instruction": instruction,
             "access_lanes": column("lanes", np.uint8),
-            "access_lines": column("lines", np.uint8),
-            "access_passes": column("passes", np.uint8),
+            "access_lines": column("lines", np.uint16),
+            "access_passes": column("passes", np.uint16),
             "access_base": column("base", np.int64),
             "offsets": column("offsets", np.int64, LANES),
         }
@@ -276,6 +301,34 @@ def _distinct_rows(rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], 
     if not np.array_equal(distinct[which], rows):  # two rows with one hash
         distinct, which = np.unique(rows, axis=0, return_inverse=True)
     return distinct, which.reshape(-1)
+
+
+def _with_traffic(table: dict[str, npt.NDArray[Any]], traffic: list[Traffic]) -> dict[str, npt.NDArray[Any]]:
+    """The accesses of engines in between those of lanes, with patterns of their own."""
+    if not traffic:
+        return table
+    patterns: dict[bytes, int] = {}
+    known, sectors = len(table["pattern_start"]) - 1, [table["pattern_sectors"]]
+    rows = []
+    for one in traffic:
+        first = int(one.sectors[0]) if len(one.sectors) else 0
+        pattern = (one.sectors - first).tobytes()
+        if pattern not in patterns:
+            patterns[pattern] = known + len(patterns)
+            sectors.append(one.sectors - first)
+        place = (one.warp, one.position, one.instruction)
+        rows.append((*place, 0, one.lines, one.turns, first * SECTOR_BYTES, patterns[pattern]))
+    names = ("warp", "position", "instruction", "lanes", "lines", "passes", "base", "pattern")
+    added = dict(zip((f"access_{name}" for name in names), np.array(rows, np.int64).T, strict=True))
+    joined = {k: np.concatenate([table[k], column.astype(table[k].dtype)]) for k, column in added.items()}
+    order = np.lexsort(
+        (joined["access_instruction"], joined["access_position"], joined["access_warp"])
+    )  # fmt: skip
+    starts = np.cumsum([len(s) for s in sectors[1:]]) + len(table["pattern_sectors"])
+    return {k: column[order] for k, column in joined.items()} | {
+        "pattern_start": np.concatenate([table["pattern_start"], starts]).astype(np.int64),
+        "pattern_sectors": np.concatenate(sectors),
+    }
 
 
 def _starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -12,7 +12,7 @@ import json
 import os
 import zipfile
 import zlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,15 @@ import numpy.typing as npt
 
 from cuasmrl.errors import CuasmrlError
 
-FORMAT = 2
+FORMAT = 3
 SECTOR_BYTES = 32
 LINE_BYTES = 128
 # What NumPy, zipfile and zlib raise for a file that is something else, cut short or damaged.
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+def _none() -> npt.NDArray[np.int32]:
+    return np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,10 @@ class Trace:
     """Index into the warp's path: which visit of the block this was."""
     access_instruction: npt.NDArray[np.int32]
     access_lanes: npt.NDArray[np.uint8]
-    """Active lanes; a warp with none has no access."""
-    access_lines: npt.NDArray[np.uint8]
+    """Active lanes; a warp with none has no access, and an engine that copies has none."""
+    access_lines: npt.NDArray[np.uint16]
     """Distinct lines of 128 bytes; 0 for shared memory."""
-    access_passes: npt.NDArray[np.uint8]
+    access_passes: npt.NDArray[np.uint16]
     """Turns that the banks of shared memory and L1 need; for atomics, the lanes that meet at one address."""
     access_base: npt.NDArray[np.int64]
     """Address of the first sector; -1 for shared memory."""
@@ -106,6 +110,19 @@ class Trace:
     """The sectors, relative to the first: pattern_sectors[pattern_start[k]:pattern_start[k + 1]]."""
     pattern_start: npt.NDArray[np.int64]
     pattern_sectors: npt.NDArray[np.int64]
+    # One element per event of a warp (`events.Event`), sorted as accesses are.
+    event_warp: npt.NDArray[np.int32] = field(default_factory=_none)
+    event_position: npt.NDArray[np.int32] = field(default_factory=_none)
+    event_instruction: npt.NDArray[np.int32] = field(default_factory=_none)
+    event_kind: npt.NDArray[np.int32] = field(default_factory=_none)
+    event_barrier: npt.NDArray[np.int32] = field(default_factory=_none)
+    """Address of the mbarrier, or number of the barrier of the block; -1 for copies out of shared memory."""
+    event_phase: npt.NDArray[np.int32] = field(default_factory=_none)
+    """To which phase of the mbarrier it belongs, or for which it waits; -1 for a phase that never began."""
+    event_count: npt.NDArray[np.int32] = field(default_factory=_none)
+    """Arrivals; at a barrier of the block, threads for which it waits, 0 for all."""
+    event_bytes: npt.NDArray[np.int32] = field(default_factory=_none)
+    """Announced by an arrival, or moved by a copy. What a copy touches is an access of the same warp."""
 
     @property
     def warps(self) -> int:
@@ -150,6 +167,8 @@ class Trace:
             header = {k: tuple(v) if isinstance(v, list) else v for k, v in header.items()}
             if header.get("footprint") is not None:
                 header["footprint"] = Footprint.of(header["footprint"])
+            if missing := {f.name for f in fields(Trace)} - {"header", *arrays}:
+                raise KeyError(f"{', '.join(sorted(missing))} missing")
             return Trace(Header(**header), **arrays)
         except (TypeError, KeyError) as error:
             raise CuasmrlError(f"{path} is no trace: {error}; record it again") from error

@@ -16,7 +16,6 @@ def copies_done(state: Int, w: int, cause: int) -> int:
 def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
     """When a reason to wait has gone for the next instruction of a warp."""
     p = state[w + Warp.POSITION]
-    kind, unit = code[p + Row.KIND], code[p + Row.UNIT]
     if reason == Reason.STALL:
         return state[w + Warp.STALL_END]
     if reason == Reason.BRANCH:
@@ -29,16 +28,28 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
         return boards_done(code, state, p, w, Cause.LATENCY)
     if reason == Reason.COPY:
         return copies_done(state, w, Cause.LATENCY)
+    if reason == Reason.TMA:
+        return max(boards_done(code, state, p, w, Cause.TMA), copies_done(state, w, Cause.TMA))
     if reason == Reason.L2_SHARE:
         return max(boards_done(code, state, p, w, Cause.L2_SHARE), copies_done(state, w, Cause.L2_SHARE))
     if reason == Reason.DRAM:
         return max(boards_done(code, state, p, w, Cause.DRAM), copies_done(state, w, Cause.DRAM))
     if reason == Reason.BARRIER:
         return state[w + Warp.RELEASE]
+    if reason == Reason.MBARRIER:
+        return boards_done(code, state, p, w, Cause.MBARRIER)
     if reason == Reason.TENSOR_RESULT:
         return tensor_results(code, state, p, w)
     if reason == Reason.TENSOR_ENGINE:
-        return copies_done(state, w, Cause.PRODUCT)
+        return max(boards_done(code, state, p, w, Cause.PRODUCT), copies_done(state, w, Cause.PRODUCT))
+    return until_let_in(reason, code, state, c, w)
+
+
+@inlined
+def until_let_in(reason: int, code: Int, state: Int, c: int, w: int) -> int:
+    """Of those reasons that lie in the sub-core."""
+    p = state[w + Warp.POSITION]
+    kind, unit = code[p + Row.KIND], code[p + Row.UNIT]
     if reason == Reason.CONSTANT:
         line = code[p + Row.CONSTANT]
         return state[c + Core.CONSTANTS + line] if line >= 0 else 0
@@ -47,7 +58,7 @@ def until(reason: int, code: Int, state: Int, c: int, w: int) -> int:
     if reason == Reason.UNIT_BUSY:
         return 0 if unit == Unit.NONE or kind == Kind.TENSOR else unit_free(code, state, p, c)
     if reason == Reason.MEMORY_QUEUE:
-        return queue_free(state, c) if kind == Kind.QUEUED else 0
+        return queue_free(state, c) if kind == Kind.QUEUED or kind >= Kind.ARRIVE else 0
     return state[c + Core.CONTROL_FREE]
 
 

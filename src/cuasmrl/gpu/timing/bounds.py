@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cuasmrl.gpu.timing.bulk_demand import Bulk, bulk_of
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.critical_path import walk
 from cuasmrl.gpu.timing.demand import MOST_SECTORS, Demand, cached_loads, no_sectors, touch
@@ -88,7 +89,14 @@ def bounds_of(model: Model) -> tuple[Bound, ...]:
     way = _way(model, share)
     found = [Bound("dependences of a warp", way, way), *_issue(model, share), *_queues(model, share)]
     found += [_port(share, demand, name) for demand, name in _DEMANDS.items()]
-    found += _beyond_l1(model, share)
+    bulk = bulk_of(model)[np.arange(model.blocks) % int(model.work[Job.BLOCKS])]
+    found += _beyond_l1(model, share, bulk)
+    engine = int(bulk[:, Bulk.ENGINE].sum())
+    awaited = int(bulk[:, Bulk.AWAITED].sum()) // SIXTEENTH
+    found.append(Bound("TMA engine", engine / SIXTEENTH, awaited + 1 if awaited else 0))
+    tensor = int(bulk[:, Bulk.TENSOR].sum())
+    awaited = int(bulk[:, Bulk.TENSOR_AWAITED].sum()) // SIXTEENTH
+    found.append(Bound("tensor engine", tensor / SIXTEENTH, awaited + 1 if awaited else 0))
     return tuple(sorted((bound for bound in found if bound.busy), key=lambda bound: -bound.cycles))
 
 
@@ -193,20 +201,20 @@ def _port(share: _Share, demand: Demand, name: str) -> Bound:
     return Bound(name, busy, share.behind(use, work, largest - latency) if latency < FAR else 0)
 
 
-def _beyond_l1(model: Model, share: _Share) -> list[Bound]:
+def _beyond_l1(model: Model, share: _Share, bulk: Int) -> list[Bound]:
     """L2 and DRAM: what is awaited, and what has to be through before the kernel ends."""
     rates, tail_block = model.machine.share, model.machine.share.tail_block
 
-    def total(use: int, ease: float) -> int:
+    def total(use: int, ease: float, copied: Bulk) -> int:
         """Parts of a cycle in all; in the tail a sector costs less."""
-        by_block = share.taken[:, :, use, Taken.TOTAL].sum(axis=1)
+        by_block = share.taken[:, :, use, Taken.TOTAL].sum(axis=1) + bulk[:, copied]
         return int(by_block[:tail_block].sum() + ease * by_block[tail_block:].sum())
 
     full, tail = rates.full, rates.tail
     use = Use.BEHIND_QUEUE + Demand.L2
     ease = min(tail.l2_read / full.l2_read, tail.l2_written / full.l2_written)
     sector = min(full.l2_read, tail.l2_read)
-    taken = total(use, ease) + share.touched * sector
+    taken = total(use, ease, Bulk.L2) + share.touched * sector
     awaited = (
         int(min(1, ease) * (share.total(use, Taken.AWAITED) + share.ended(use))) + share.fetched * sector
     )
@@ -215,8 +223,12 @@ def _beyond_l1(model: Model, share: _Share) -> list[Bound]:
     # An SM may be ahead of its share by so much.
     ahead = -(-(largest + rates.l2_slack) // PARTS)
     behind = share.behind(use, awaited // PARTS, ahead - latency) if latency < FAR else 0
-    through = share.first(use) + taken // PARTS if taken else 0
+    first = 0 if bulk.any() else share.first(use)
+    through = first + taken // PARTS if taken else 0
     found = [Bound("L2 bandwidth", taken / PARTS, max(behind, through))]
     use = Use.BEHIND_QUEUE + Demand.DRAM
-    moved = total(use, rates.tail.dram_read / rates.full.dram_read if rates.full.dram_read else ease)
-    return [*found, Bound("DRAM bandwidth", moved / PARTS, share.first(use) + moved // PARTS if moved else 0)]
+    moved = total(
+        use, rates.tail.dram_read / rates.full.dram_read if rates.full.dram_read else ease, Bulk.DRAM
+    )
+    first = 0 if bulk.any() else share.first(use)
+    return [*found, Bound("DRAM bandwidth", moved / PARTS, first + moved // PARTS if moved else 0)]

@@ -14,6 +14,8 @@ from cuasmrl.binary.sass.control import NO_BARRIER
 from cuasmrl.binary.sass.widths import widths_of
 from cuasmrl.compiled import compiled
 from cuasmrl.errors import CuasmrlError
+from cuasmrl.gpu.emulator.events import is_eventful, is_plain_barrier
+from cuasmrl.gpu.timing.beside import BESIDE, beside
 from cuasmrl.gpu.timing.machine import Needs
 from cuasmrl.gpu.timing.operands import grouped, packed, read, result_groups, sources, written
 from cuasmrl.gpu.timing.parameters import Parameters
@@ -45,6 +47,8 @@ _PRODUCT_ROWS, _PRODUCT_DEPTH = 64, 32
 """Rows of a product of a warpgroup, and bytes of its depth, whatever the type."""
 _LEAST_FEED = 4
 """Cycles for the operands of the smallest product."""
+_NEVER_AS_MANY = 0x36
+"""So many or more a scoreboard never holds: compilers wait for that before they allocate tensor memory."""
 _FAR_SCOPES = frozenset(("GPU", "SYS"))
 Fields: TypeAlias = dict[Row, int]
 INSTRUCTIONS_PER_LINE = 8
@@ -60,6 +64,7 @@ class Code:
         products = (i for i in code if i.declaration is not None and i.declaration.pipe is Pipe.TENSOR)
         results = {d.register for i in products for d in i.defs}
         groups = {i.control.write_barrier for i in code if i.opcode == "LDGDEPBAR"}
+        stores = _boards_of_stores(code)
         fields_of = [_fields(i, parameters) for i in code]
         written_by = [
             written(i) if f[Row.KIND] == Kind.TENSOR else [] for i, f in zip(code, fields_of, strict=True)
@@ -69,7 +74,14 @@ class Code:
         self.rows = np.zeros((len(code), Row.WIDTH), np.int64)
         for index, i in enumerate(code):
             fields = fields_of[index] | {Row.ORIGINAL: index, Row.SLOT: slots.get(index, -1)}
-            if i.depbar is not None and i.depbar[0] not in groups:
+            if i.depbar is not None and i.depbar[0] in stores:
+                fields[Row.KIND] = Kind.STORES_WAIT
+                fields[Row.CLOSES] = int(_must_arrive(code, index))
+            elif fields[Row.KIND] == Kind.FLUSH:
+                fields[Row.CLOSES] = int(i.control.read_barrier in stores)
+            elif i.depbar is not None and i.depbar[0] not in groups and i.depbar[1] >= _NEVER_AS_MANY:
+                fields[Row.KIND] = Kind.FIXED
+            elif i.depbar is not None and i.depbar[0] not in groups:
                 fields[Row.DEPBAR_BOARD] = _waited_for(i, i.depbar)
             fields[Row.GATE] = _gate(fields)
             if fields[Row.CONSTANT] >= 0:
@@ -113,7 +125,7 @@ def _set_controls(table: Int, ends: Int, indices: Int32, bits: Int32) -> None:
         row[Row.YIELDS] = 1 - (control >> 4 & 1)
         row[Row.WRITE_BOARD] = -1 if write == NO_BARRIER else write
         row[Row.READ_BOARD] = -1 if read == NO_BARRIER else read
-        row[Row.WAIT] = control >> 11 & 63
+        row[Row.WAIT] = control >> 11 & 63 | row[Row.ALSO]
         row[Row.REUSE] = control >> 17
         row[Row.LINE] = p // INSTRUCTIONS_PER_LINE
         row[Row.FIRST] = p % INSTRUCTIONS_PER_LINE == 0
@@ -127,9 +139,20 @@ def _narrowest(rows: Int) -> type[np.integer[Any]]:
     return np.int16 if limits.min <= rows.min() and rows.max() <= limits.max else np.int64
 
 
+def _boards_of_stores(code: tuple[Instruction, ...]) -> set[int]:
+    """Scoreboards that count groups of bulk stores: something waits for such a group by them."""
+    raised = {i.control.read_barrier for i in code if i.opcode == "UTMACMDFLUSH"}
+    return {i.depbar[0] for i in code if i.depbar is not None and i.depbar[0] in raised}
+
+
+def _must_arrive(code: tuple[Instruction, ...], index: int) -> bool:
+    """Does a wait for stores make sure that others see them? Then compilers empty L1 behind it."""
+    return any(i.opcode == "CCTL" and "IVALL" in i.modifiers for i in code[index + 1 : index + 3])
+
+
 def _waited_for(i: Instruction, depbar: tuple[int, int, tuple[int, ...]]) -> int:
-    board, count, others = depbar
-    if count or others:
+    board, count, _ = depbar
+    if count:
         raise CuasmrlError(
             f"{i} counts on a scoreboard that no group of copies raises, which the model does not have."
         )
@@ -137,9 +160,10 @@ def _waited_for(i: Instruction, depbar: tuple[int, int, tuple[int, ...]]) -> int
 
 
 def is_traced(instruction: Instruction) -> bool:
-    """Does the trace hold accesses of it?"""
+    """Does the trace hold accesses or events of it?"""
     declaration = instruction.declaration
-    return declaration is not None and not {declaration.reads, declaration.writes} <= {None, Space.TENSOR}
+    accesses = declaration is not None and not {declaration.reads, declaration.writes} <= {None, Space.TENSOR}
+    return accesses or is_eventful(instruction)
 
 
 def traced_slots(listing: Listing, blocks: tuple[Block, ...]) -> dict[int, int]:
@@ -175,7 +199,7 @@ def _gate(fields: Fields) -> int:
     """Where the sub-core says whether it has room for an instruction, if one number says it."""
     if fields[Row.KIND] == Kind.TENSOR or fields.get(Row.LITE) or fields[Row.CONSTANT] >= 0:
         return -1
-    if fields[Row.KIND] == Kind.QUEUED:
+    if fields[Row.KIND] == Kind.QUEUED or fields[Row.KIND] >= Kind.ARRIVE:
         return Core.QUEUE_FREE
     unit = fields[Row.UNIT]
     return Core.OPEN if unit == Unit.NONE else Core.UNIT_FREE + unit
@@ -186,10 +210,13 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
         case "EXIT":
             return {Row.KIND: Kind.EXIT}
         case "BAR":
-            return {Row.KIND: Kind.BARRIER, Row.UNIT: Unit.NONE, Row.HOLD: parameters.cycles("bar_hold")}
+            kind = Kind.BARRIER if is_plain_barrier(i) else Kind.MEET
+            return {Row.KIND: kind, Row.UNIT: Unit.NONE, Row.HOLD: parameters.cycles("bar_hold")}
         case "DEPBAR":
             _, count, _ = i.depbar or (0, 0, ())
-            return {Row.KIND: Kind.DEPBAR, Row.UNIT: Unit.NONE, Row.DEPBAR_COUNT: count, Row.DEPBAR_BOARD: -1}
+            also = sum(1 << board for board in _named_boards(i))
+            wait = {Row.KIND: Kind.DEPBAR, Row.UNIT: Unit.NONE, Row.DEPBAR_BOARD: -1}
+            return wait | {Row.DEPBAR_COUNT: count, Row.ALSO: also}
         case "LDGDEPBAR":
             return {Row.KIND: Kind.GROUP, Row.UNIT: Unit.NONE}
     if declaration.jumps:
@@ -200,6 +227,8 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
         return _queued(i, parameters)
     if i.order is Order.PRODUCT:
         return _product(i, parameters)
+    if i.opcode in BESIDE:
+        return beside(i, parameters)
     if declaration.pipe is Pipe.ASYNC:
         raise CuasmrlError(f"{i} runs on an engine beside the warp, which the model does not have.")
     if i.is_variable:
@@ -209,6 +238,12 @@ def _kind(i: Instruction, declaration: Opcode, parameters: Parameters) -> Fields
         cycles = parameters.cycles(latency)
         return {Row.KIND: Kind.UNIT, Row.RAW: cycles, Row.WAR: min(cycles, 8)}
     return {}
+
+
+def _named_boards(i: Instruction) -> list[int]:
+    """Those in braces: `DEPBAR {5,4,3}`."""
+    sets = [operand.text for operand in i.operands if operand.kind is Form.BARRIER_SET]
+    return [int(digit) for text in sets for digit in text if digit.isdigit()]
 
 
 def _product(i: Instruction, parameters: Parameters) -> Fields:

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from statistics import mean
 
+import numpy as np
+
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.model import Model
 from cuasmrl.gpu.timing.records import Kind, Row, Unit
@@ -58,7 +60,7 @@ def _free_products(rows: Int) -> None:
 
 
 def _free_tiles(rows: Int) -> None:
-    rows[:, Row.TURNS] = 0
+    rows[rows[:, Row.KIND] == Kind.PRODUCT, Row.TURNS] = 0
 
 
 def _free_units(rows: Int) -> None:
@@ -74,11 +76,21 @@ def _free_constants(rows: Int) -> None:
 
 
 def _free_barriers(rows: Int) -> None:
-    rows[rows[:, Row.KIND] == Kind.BARRIER, Row.KIND] = Kind.FIXED
+    rows[(rows[:, Row.KIND] == Kind.BARRIER) | (rows[:, Row.KIND] == Kind.MEET), Row.KIND] = Kind.FIXED
+
+
+def _free_phases(rows: Int) -> None:
+    rows[rows[:, Row.KIND] == Kind.PHASE_WAIT, Row.KIND] = Kind.FIXED
+
+
+def _free_engine(rows: Int) -> None:
+    """Orders are carried out at once; L2 and DRAM take as long as ever."""
+    is_order = (rows[:, Row.KIND] == Kind.COPY_IN) | (rows[:, Row.KIND] == Kind.COPY_OUT)
+    rows[np.ix_(is_order, [Row.RAW, Row.INTERVAL, Row.TURNS])] = 0
 
 
 def _free_copies(rows: Int) -> None:
-    rows[rows[:, Row.KIND] == Kind.DEPBAR, Row.KIND] = Kind.FIXED
+    rows[(rows[:, Row.KIND] == Kind.DEPBAR) | (rows[:, Row.KIND] == Kind.STORES_WAIT), Row.KIND] = Kind.FIXED
 
 
 def _free_scoreboards(rows: Int) -> None:
@@ -99,6 +111,8 @@ MECHANISMS = (
     Mechanism("no waits for copies", edit=_free_copies, is_fiction=True),
     Mechanism("no waits for products of warpgroups", edit=_free_products, is_fiction=True),
     Mechanism("products of warpgroups read tiles beside the port", edit=_free_tiles),
+    Mechanism("no waits for phases of mbarriers", edit=_free_phases, is_fiction=True),
+    Mechanism("bulk copies beside the engine", edit=_free_engine),
     Mechanism("no barriers", edit=_free_barriers, is_fiction=True),
     Mechanism("barriers release at once", {"bar_latency": 0, "bar_gap": 0}),
     Mechanism("taken branches at once", {"branch_taken": 0}),

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.gpu.emulator import Trace
+from cuasmrl.gpu.timing.excerpt_events import cut_events
 
 _LONGEST_LOOP = 24
 """Blocks in an iteration of a loop that is recognised."""
@@ -23,12 +24,12 @@ Path = npt.NDArray[np.int32]
 def excerpt(trace: Trace, iterations: int) -> Trace:
     """The trace with at most so many iterations of each innermost loop.
 
-    The warps of a block meet at barriers, so they must lose the same iterations: where their paths differ,
-    nothing is taken out.
+    The warps of a block meet at barriers, so they must lose the same iterations: where their loops differ,
+    nothing is taken out. Neither is where the phases of mbarriers do not fit together any more.
     """
-    cuttable = _paths_of_uniform_blocks(trace)
     count = len(trace.path_start) - 1
     paths = [trace.path_blocks[trace.path_start[k] : trace.path_start[k + 1]] for k in range(count)]
+    cuttable = _paths_with_the_same_loops(trace, paths, iterations)
     kept = [
         kept_visits(path, iterations) if k in cuttable else np.ones(len(path), bool)
         for k, path in enumerate(paths)
@@ -39,8 +40,12 @@ def excerpt(trace: Trace, iterations: int) -> Trace:
     positions = np.concatenate([np.zeros(0, np.int64), *(np.cumsum(k) - 1 for k in kept)])
     visit = trace.path_start[trace.path_of_warp[trace.access_warp]] + trace.access_position
     stays = all_kept[visit]
+    events = cut_events(trace, all_kept, positions)
+    if events is None:
+        return trace
     return replace(
         trace,
+        **events,  # type: ignore[arg-type]
         path_start=starts,
         path_blocks=trace.path_blocks[all_kept],
         access_warp=trace.access_warp[stays],
@@ -101,8 +106,21 @@ def _loop_at(path: Path, at: int) -> tuple[int, int]:
     return best
 
 
-def _paths_of_uniform_blocks(trace: Trace) -> set[int]:
-    """Paths that only occur in blocks all of whose warps take them."""
+def _paths_with_the_same_loops(trace: Trace, paths: list[Path], iterations: int) -> set[int]:
+    """Paths that only occur in blocks all of whose warps are to lose the same iterations."""
+    numbers: dict[tuple[tuple[bytes, int], ...], int] = {}
+    loops = np.array([numbers.setdefault(_long_loops(path, iterations), len(numbers)) for path in paths])
     by_block = trace.path_of_warp.reshape(-1, trace.header.warps_per_block)
-    uniform = (by_block == by_block[:, :1]).all(axis=1)
-    return set(by_block[uniform, 0].tolist()) - set(by_block[~uniform].ravel().tolist())
+    uniform = (loops[by_block] == loops[by_block[:, :1]]).all(axis=1)
+    return set(by_block[uniform].ravel().tolist()) - set(by_block[~uniform].ravel().tolist())
+
+
+def _long_loops(path: Path, iterations: int) -> tuple[tuple[bytes, int], ...]:
+    """The loops of more iterations that a path goes through: the blocks of one, and the trip count."""
+    found, at = [], 0
+    while at < len(path):
+        length, count = _loop_at(path, at)
+        if count > iterations:
+            found.append((path[at : at + length].tobytes(), count))
+        at += length * count
+    return tuple(found)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from cuasmrl.gpu.timing.async_records import NUMBERS, Engine, Meet, Phase, Side
 from cuasmrl.gpu.timing.memory_system import Share
 from cuasmrl.gpu.timing.parameters import Parameters
 from cuasmrl.gpu.timing.records import SIXTEENTH, SUB_CORES, Core, Seat, Sm, Squad, Warp
@@ -36,6 +37,14 @@ class Layout(NamedTuple):
     """Warps of a sub-core."""
     squads: int
     """A record for each warp, that of the first for its warpgroup; none in a kernel without products."""
+    engine: int
+    """The copying engine; this and what follows has no room in a kernel without such events."""
+    sides: int
+    """What each warp has under way beside it."""
+    meets: int
+    """Barriers of each seat by their numbers."""
+    phases: int
+    """Phases of mbarriers of each seat."""
     ends: int
     """When each block was done."""
     size: int
@@ -127,8 +136,13 @@ def machine_of(parameters: Parameters, shared_bytes: int, share: Share) -> Machi
     )
 
 
-def layout_of(machine: Machine, needs: Needs, resident: int, per_block: int, blocks: int) -> Layout:
-    """The state of an SM with so many resident blocks, for so many blocks in all."""
+def layout_of(
+    machine: Machine, needs: Needs, resident: int, per_block: int, blocks: int, phases: int | None = None
+) -> Layout:
+    """The state of an SM with so many resident blocks, for so many blocks in all.
+
+    `phases` are those of mbarriers of a block; None if nothing runs beside the warps.
+    """
     cores = int(Sm.WIDTH)
     l0_lines = min(machine.l0_lines, needs.lines + machine.prefetch_lines + 1)
     lines = Core.CONSTANTS + needs.constants
@@ -141,8 +155,13 @@ def layout_of(machine: Machine, needs: Needs, resident: int, per_block: int, blo
     slots = -(-resident * per_block // SUB_CORES)
     gates = ready + SUB_CORES * slots
     squads = gates + SUB_CORES * slots
-    ends = squads + (resident * per_block * Squad.WIDTH if needs.products else 0)
+    engine = squads + (resident * per_block * Squad.WIDTH if needs.products else 0)
+    beside = phases is not None
+    sides = engine + (Engine.WIDTH if beside else 0)
+    meets = sides + (resident * per_block * Side.WIDTH if beside else 0)
+    first_phase = meets + (resident * NUMBERS * Meet.WIDTH if beside else 0)
+    ends = first_phase + resident * (phases or 0) * Phase.WIDTH
     return Layout(
         cores, core_width, lines, l0_lines, seats, warps, tags, tags, nexts, ready, gates, slots, squads,
-        ends, ends + blocks,
+        engine, sides, meets, first_phase, ends, ends + blocks,
     )  # fmt: skip

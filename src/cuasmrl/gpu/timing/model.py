@@ -11,6 +11,7 @@ from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.chips import Chip
 from cuasmrl.gpu.chips import chip as chip_named
 from cuasmrl.gpu.emulator import Trace
+from cuasmrl.gpu.timing.beside import needs_sides
 from cuasmrl.gpu.timing.code import Code, Int
 from cuasmrl.gpu.timing.machine import Layout, Machine, layout_of, machine_of
 from cuasmrl.gpu.timing.memory_system import L2, Traffic, share_of, traffic_of
@@ -23,8 +24,8 @@ from cuasmrl.markup import card
 from cuasmrl.schedule import Schedule
 
 _STANDS_STILL = (
-    "The replay stands still: a barrier waits for warps that have ended, or products of a warpgroup for what "
-    "some of its warps never issue."
+    "The replay stands still: a barrier waits for warps that have ended, products of a warpgroup for what "
+    "some of its warps never issue, or a phase of an mbarrier for arrivals that wait for it themselves."
 )
 
 
@@ -124,6 +125,7 @@ class Model:
         self.shared_bytes = self.resident * header.shared_bytes
         self.machine = self._machine(self.parameters)
         self.code = self._code(self.parameters)
+        self._has_events = any(map(needs_sides, self.listing.instructions))
         self._begun: dict[int, tuple[Layout, Int]] = {}
 
     def with_parameters(self, parameters: Parameters, keeps_code: bool = False) -> Model:
@@ -167,7 +169,8 @@ class Model:
         found = self._begun.get(blocks)
         if found is None:
             per_block = int(self.work[Job.WARPS_PER_BLOCK])
-            layout = layout_of(self.machine, self.code.needs, self.resident, per_block, blocks)
+            phases = int(self.work[Job.PHASES]) if self._has_events else None
+            layout = layout_of(self.machine, self.code.needs, self.resident, per_block, blocks, phases)
             found = self._begun[blocks] = layout, empty_state(layout, per_block)
         return found
 

@@ -4,6 +4,7 @@ from cuasmrl.compiled import inlined
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Layout, Machine
 from cuasmrl.gpu.timing.memory import accept, copy_turns, fill, global_access, scatter, shared
+from cuasmrl.gpu.timing.phases import follow_up, synchronise
 from cuasmrl.gpu.timing.records import (
     IN_FLIGHT,
     SIXTEENTH,
@@ -21,7 +22,7 @@ from cuasmrl.gpu.timing.records import (
     Way,
 )
 from cuasmrl.gpu.timing.registers import read_operands
-from cuasmrl.gpu.timing.tensor_engine import await_products, send_product
+from cuasmrl.gpu.timing.tensor_engine import send_product
 from cuasmrl.gpu.timing.waits import up
 
 _LONGEST_STALL_WITHOUT_YIELD = 11
@@ -197,6 +198,8 @@ def issue(
         complete = send(code, work, machine, layout, state, c, w, access, accepted)
     elif kind == Kind.TENSOR:
         complete = multiply(code, state, tally, p, c, w, now)
+    elif kind >= Kind.ARRIVE:
+        complete, freed = synchronise(code, work, machine, layout, state, tally, log, c, w, now)
     else:
         occupy(code, state, tally, p, c, w, now)
         if code[p + Row.OF_SM]:
@@ -220,7 +223,7 @@ def issue(
     if code[p + Row.READ_BOARD] >= 0:
         raise_board(state, w, code[p + Row.READ_BOARD], freed, Cause.SHORT, now)
     hold(code, machine, state, p, w, now)
-    if kind == Kind.PRODUCT_WAIT:
-        await_products(code, layout, state, p, w)
+    if kind >= Kind.PRODUCT_WAIT:
+        follow_up(code, work, layout, state, p, w)
     if log is not None:
         note(state, log, p, w, now, complete, freed, cause)

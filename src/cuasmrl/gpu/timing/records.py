@@ -55,6 +55,20 @@ class Kind(IntEnum):
     PRODUCT = 9
     """Of a warpgroup."""
     PRODUCT_WAIT = 10
+    MEET = 11
+    """A barrier of the block that is not for all who wait at barrier 0."""
+    STORES_WAIT = 12
+    """DEPBAR for groups of bulk stores."""
+    ARRIVE = 13
+    """From here on: through the memory queue, to what runs beside the warps (`phases.py`)."""
+    PHASE_WAIT = 14
+    COPY_IN = 15
+    COPY_OUT = 16
+    FLUSH = 17
+    """The end of a group of bulk stores."""
+    MULTIPLY = 18
+    """An order to the tensor core beside the warps (tcgen05)."""
+    COMMIT = 19
 
 
 class Way(IntEnum):
@@ -79,6 +93,10 @@ class Cause(IntEnum):
     DRAM = 3
     PRODUCT = 4
     """Products of the warpgroup."""
+    MBARRIER = 5
+    """Arrivals at an mbarrier."""
+    TMA = 6
+    """Copies by the engine, for as long as L2 takes on an idle machine and the engine itself."""
 
 
 class Cached(IntEnum):
@@ -154,7 +172,8 @@ class Row(IntEnum):
     GATE = 19
     """Field of the sub-core that alone says when its unit or queue lets it in; -1 if more has to be asked."""
     INTERVAL = 20
-    """Sixteenths between products of a sub-core, or of a warpgroup."""
+    """Sixteenths between products of a sub-core, or of a warpgroup; of a kilobyte of a bulk copy. Cycles from
+    the end of a phase to who waits for it."""
     SAME_WARP = 21
     """Least cycles from the issue of a product to the next one of the same warp."""
     AHEAD = 22
@@ -183,10 +202,13 @@ class Row(IntEnum):
     DEPBAR_BOARD = 63
     """The scoreboard a DEPBAR waits for to be zero; -1 if it counts groups of copies."""
     TURNS = 64
-    """Turns of the data port that a product of a warpgroup takes to read its tiles."""
+    """Turns of the data port that a product of a warpgroup takes to read its tiles; sixteenths of a cycle
+    that the copying engine takes for a line."""
     CLOSES = 65
-    """Is it the last of its group?"""
-    WIDTH = 66
+    """Is it the last of its group? Of a wait for stores: must they have arrived?"""
+    ALSO = 66
+    """Mask of further scoreboards that a DEPBAR names."""
+    WIDTH = 67
 
 
 class Job(IntEnum):
@@ -201,8 +223,15 @@ class Job(IntEnum):
     """Per traced warp, where its path begins; one more for the end of the last. Each visit on a path has two
     numbers: the block, and where its accesses begin."""
     ACCESSES = 4
-    """Per visit and traced instruction of the block: record of the access, or -1 if no lane was active."""
-    HEAD = 5
+    """Per visit and traced instruction of the block: record of the access, or of the events; -1 if no lane
+    was active."""
+    PHASES = 5
+    """Phases of mbarriers that a block has at most."""
+    PHASE_EVENTS = 6
+    """Where the table of their events begins: how many, by traced block and phase."""
+    ORDERS = 7
+    """Where the table of all orders to engines begins, with which the work ends: an `Order` each."""
+    HEAD = 8
 
 
 class Access(IntEnum):
@@ -364,10 +393,10 @@ class Tally(IntEnum):
     """What is counted: cycles by reason of all warps, of the units, of each sub-core, of each instruction."""
 
     WARPS = 0
-    UNITS = 19
-    CORES = 35
-    ROWS = 111
-    REASONS = 19
+    UNITS = 21
+    CORES = 37
+    ROWS = 121
+    REASONS = 21
 
 
 class Note(IntEnum):
@@ -398,24 +427,28 @@ class Reason(IntEnum):
     SHORT_SCOREBOARD = 4
     LONG_SCOREBOARD = 5
     COPY = 6
-    L2_SHARE = 7
+    TMA = 7
+    """Copies by the engine, or stores by it."""
+    L2_SHARE = 8
     """A load or copy that has its SM's share of L2 bandwidth to wait for."""
-    DRAM = 8
+    DRAM = 9
     """A load or copy whose data comes from DRAM."""
-    BARRIER = 9
-    TENSOR_RESULT = 10
-    TENSOR_ENGINE = 11
+    BARRIER = 10
+    MBARRIER = 11
+    """Arrivals of other warps at an mbarrier."""
+    TENSOR_RESULT = 12
+    TENSOR_ENGINE = 13
     """Products of the warpgroup that have to be done."""
-    CONSTANT = 12
-    TENSOR_BUSY = 13
-    UNIT_BUSY = 14
-    MEMORY_QUEUE = 15
-    REGISTER_PORT = 16
-    NOT_SELECTED = 17
-    NO_WARP = 18
+    CONSTANT = 14
+    TENSOR_BUSY = 15
+    UNIT_BUSY = 16
+    MEMORY_QUEUE = 17
+    REGISTER_PORT = 18
+    NOT_SELECTED = 19
+    NO_WARP = 20
 
 
+_WRITTEN = {name: name for name in ("L2", "DRAM", "TMA")}
 REASON_NAMES = {
-    reason: reason.name.lower().replace("_", " ").replace("l2", "L2").replace("dram", "DRAM")
-    for reason in Reason
+    reason: " ".join(_WRITTEN.get(word, word.lower()) for word in reason.name.split("_")) for reason in Reason
 }

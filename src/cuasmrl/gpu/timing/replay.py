@@ -14,6 +14,7 @@ from cuasmrl.gpu.timing.attribution import attribute
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.front_end import fetch
 from cuasmrl.gpu.timing.machine import TAG_WORDS, Layout, Machine
+from cuasmrl.gpu.timing.phases import begin_sides, open_meets
 from cuasmrl.gpu.timing.pipes import issue
 from cuasmrl.gpu.timing.records import (
     FAR,
@@ -32,7 +33,7 @@ from cuasmrl.gpu.timing.records import (
 )
 from cuasmrl.gpu.timing.sheet import Limits, Pointers, Sheet
 from cuasmrl.gpu.timing.tensor_engine import begin_squads, is_parked
-from cuasmrl.gpu.timing.waits import issue_time, ready_time
+from cuasmrl.gpu.timing.waits import issue_time, resume
 
 _ROW_WIDTH, _WARP_WIDTH, _SEAT_WIDTH = int(Row.WIDTH), int(Warp.WIDTH), int(Seat.WIDTH)
 _VISIT_WIDTH = 2
@@ -52,7 +53,7 @@ def empty_state(layout: Layout, per_block: int) -> Int:
         state[c + Core.CACHED : c + Core.QUEUE] = -1
         state[c + Core.CONSTANTS : c + layout.lines] = FAR
         state[c + layout.lines + layout.l0_lines : c + layout.core_width] = -1
-    state[layout.ready : layout.ends] = FAR
+    state[layout.ready : layout.squads] = FAR
     for k, seat in enumerate(range(layout.seats, layout.warps, _SEAT_WIDTH)):
         state[seat + Seat.WARPS] = layout.warps + k * per_block * _WARP_WIDTH
     for tag in range(layout.tags, layout.nexts, TAG_WORDS):
@@ -84,7 +85,9 @@ def start_block(
     block = state[Sm.STARTED]
     state[Sm.STARTED] += 1
     state[seat + Seat.ALIVE] = per_block
-    if layout.ends > layout.squads:
+    if layout.sides < layout.ends:
+        begin_sides(work, layout, state, seat, block)
+    if layout.engine > layout.squads:
         begin_squads(layout, state, state[seat + Seat.WARPS], per_block)
     for k in range(per_block):
         w = state[seat + Seat.WARPS] + k * _WARP_WIDTH
@@ -124,7 +127,9 @@ def advance(code: Int, work: Int, machine: Machine, state: Int, w: int, now: int
 
 
 @compiled
-def open_barrier(code: Int, work: Int, machine: Machine, state: Int, seat: int, now: int) -> None:
+def open_barrier(
+    code: Int, work: Int, machine: Machine, layout: Layout, state: Int, seat: int, now: int
+) -> None:
     """All warps of a block that wait at its barrier may go on, one after the other."""
     state[seat + Seat.ARRIVED] = 0
     release = now + machine.bar_latency
@@ -134,7 +139,7 @@ def open_barrier(code: Int, work: Int, machine: Machine, state: Int, seat: int, 
             state[w + Warp.WAITING] = 0
             state[w + Warp.RELEASE] = release
             release += machine.bar_gap
-            state[state[w + Warp.READY]] = ready_time(code, state, w)
+            resume(code, layout, state, w)
 
 
 @compiled
@@ -226,11 +231,13 @@ def go_on(
             state[seat + Seat.ARRIVED] += 1
             state[w + Warp.WAITING] = 1
         elif kind != Kind.PRODUCT_WAIT or not is_parked(layout, state, w):
-            state[place] = ready_time(code, state, w)
+            resume(code, layout, state, w)
             at = layout.nexts + number
             state[at] = min(state[at], max(now + 1, state[place]))
+    if layout.sides < layout.ends and (kind in (Kind.MEET, Kind.EXIT)):
+        open_meets(code, work, machine, layout, state, seat, now)
     if state[seat + Seat.ARRIVED] and state[seat + Seat.ARRIVED] == state[seat + Seat.ALIVE]:
-        open_barrier(code, work, machine, state, seat, now)
+        open_barrier(code, work, machine, layout, state, seat, now)
         wake(layout, state, now + 1)
 
 

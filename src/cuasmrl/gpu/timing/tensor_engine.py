@@ -4,12 +4,15 @@ The four warps of a warpgroup issue a product each by itself; it begins when the
 the engine is through with those before. How long a warp that awaits a group has to wait is known when all
 four have issued the last product of that group: until then it is parked.
 
+Products of tcgen05 are ordered by one warp, which does not wait; who awaits them waits for an mbarrier.
+
 In compiled functions `g` is the record of a warpgroup, `p` that of an instruction, `w` that of a warp.
 """
 
 from cuasmrl.compiled import compiled, inlined
+from cuasmrl.gpu.timing.async_records import Happening, Side
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.machine import Layout
+from cuasmrl.gpu.timing.machine import Layout, Machine
 from cuasmrl.gpu.timing.memory import take_port
 from cuasmrl.gpu.timing.records import (
     GROUPS_KNOWN,
@@ -23,8 +26,9 @@ from cuasmrl.gpu.timing.records import (
     Squad,
     Warp,
 )
-from cuasmrl.gpu.timing.waits import ready_time, up
+from cuasmrl.gpu.timing.waits import resume, up
 
+_FEW_ROWS = 64
 _SQUAD_WIDTH, _WARP_WIDTH = int(Squad.WIDTH), int(Warp.WIDTH)
 
 
@@ -74,6 +78,23 @@ def send_product(code: Int, layout: Layout, state: Int, p: int, w: int, now: int
         release(code, layout, state, g, w - member * _WARP_WIDTH, now)
 
 
+@compiled
+def multiply(
+    code: Int, work: Int, machine: Machine, state: Int, p: int, s: int, e: int, accepted: int
+) -> None:
+    """A product that one warp orders (tcgen05): it begins when those before are done.
+
+    `s` is what the warp has beside it, `e` the order.
+    """
+    start = max(accepted * SIXTEENTH, state[Sm.ENGINE_FREE])
+    turns = work[e + Happening.BYTES] // machine.shared_bytes
+    interval = max(work[e + Happening.COUNT] * code[p + Row.INTERVAL], turns * SIXTEENTH)
+    fed = feed(state, start // SIXTEENTH, interval // SIXTEENTH, turns)
+    state[Sm.ENGINE_FREE] = max(start + interval, fed * SIXTEENTH)
+    latency = code[p + Row.RAW] if work[e + Happening.PHASE] > _FEW_ROWS else code[p + Row.AHEAD]
+    state[s + Side.PRODUCTS] = max(state[s + Side.PRODUCTS], up(state[Sm.ENGINE_FREE]) + latency)
+
+
 @inlined
 def feed(state: Int, start: int, interval: int, turns: int) -> int:
     """Take turns of the data port for the tiles of a product, spread over its time; says when they end."""
@@ -91,7 +112,7 @@ def release(code: Int, layout: Layout, state: Int, g: int, first: int, now: int)
         if 0 < target <= state[g + Squad.CLOSED]:
             w = first + k * _WARP_WIDTH
             set_end(state, g, w, target)
-            state[state[w + Warp.READY]] = ready_time(code, state, w)
+            resume(code, layout, state, w)
             state[g + Squad.AWAITED + k] = 0
     for next_of_core in range(layout.nexts, layout.nexts + SUB_CORES):
         state[next_of_core] = min(state[next_of_core], now + 1)

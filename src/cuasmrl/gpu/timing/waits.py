@@ -4,9 +4,12 @@ In compiled functions `p`, `w` and `c` are the records of an instruction, a warp
 """
 
 from cuasmrl.compiled import inlined
+from cuasmrl.gpu.timing.async_records import Side
 from cuasmrl.gpu.timing.code import Int
-from cuasmrl.gpu.timing.machine import Machine
+from cuasmrl.gpu.timing.machine import Layout, Machine
 from cuasmrl.gpu.timing.records import BOARDS, FAR, SIXTEENTH, Core, Kind, Row, Unit, Warp
+
+_SIDE_WIDTH, _WARP_WIDTH = int(Side.WIDTH), int(Warp.WIDTH)
 
 
 @inlined
@@ -68,6 +71,28 @@ def ready_time(code: Int, state: Int, w: int) -> int:
     at = max(at, state[w + Warp.COPIES_END])
     at = max(at, state[w + Warp.RELEASE])
     return max(at, tensor_results(code, state, p, w))
+
+
+@inlined
+def side_of(layout: Layout, w: int) -> int:
+    """The record of what a warp has under way beside it."""
+    place: int = layout.sides + (w - layout.warps) // _WARP_WIDTH * _SIDE_WIDTH
+    return place
+
+
+@inlined
+def is_held(code: Int, layout: Layout, state: Int, w: int) -> bool:
+    """Does nobody know yet when a warp may go on: at a barrier, or where it needs a pending scoreboard?"""
+    s = side_of(layout, w)
+    pending = code[state[w + Warp.POSITION] + Row.WAIT] & state[s + Side.PENDING]
+    return bool(state[s + Side.MEETING] or pending)
+
+
+@inlined
+def resume(code: Int, layout: Layout, state: Int, w: int) -> None:
+    """A warp learns when it may go on, unless it has something else to wait for."""
+    if layout.sides == layout.ends or not is_held(code, layout, state, w):
+        state[state[w + Warp.READY]] = ready_time(code, state, w)
 
 
 @inlined

@@ -11,6 +11,7 @@ from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.emulator.footprint import first_touches, readers, touches, writers
 from cuasmrl.gpu.emulator.trace import code_digest
 from cuasmrl.gpu.timing.code import Int, traced_slots
+from cuasmrl.gpu.timing.event_work import lay_out_events, orders_of, phase_events
 from cuasmrl.gpu.timing.records import OWN_SECTOR, Access, Job, Row
 from cuasmrl.schedule import control_flow
 
@@ -43,7 +44,13 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
     first_access = visits + 2 * len(path)
     first_record = first_access + len(accesses)
     accesses[visit_slots[visit] + slot_of[trace.access_instruction]] = first_record + record_of
-    head = [trace.header.warps_per_block, len(trace.blocks), block_starts, path_starts, first_access]
+    events, event_of = lay_out_events(trace, listing, first_record + len(records), first_record + record_of)
+    visit = starts[trace.event_warp] + trace.event_position
+    accesses[visit_slots[visit] + slot_of[trace.event_instruction]] = event_of
+    phases = phase_events(trace)
+    phase_table = first_record + len(records) + len(events)
+    head = [trace.header.warps_per_block, len(trace.blocks), block_starts, path_starts, first_access,
+            phases.shape[1], phase_table, phase_table + phases.size]  # fmt: skip
     return np.concatenate([
         np.array(head, np.int64),
         np.array([block.start * Row.WIDTH for block in blocks], np.int64),
@@ -51,6 +58,9 @@ def lay_out(trace: Trace, listing: Listing) -> Int:
         np.stack([path, visit_slots[:-1]], axis=1).reshape(-1),
         accesses,
         records,
+        events,
+        phases.reshape(-1),
+        orders_of(trace, listing, first_record + record_of).reshape(-1),
     ])  # fmt: skip
 
 

@@ -118,7 +118,7 @@ extern "C" __global__ void orders(unsigned *out, unsigned at, unsigned long long
 // Without the waits that a program needs: what stands next to what is all that counts here.
 extern "C" __global__ void bare(unsigned *out, const unsigned *in, unsigned at) {
     __shared__ long long bars[4];
-    unsigned bar = shared_address(bars), t = threadIdx.x, a[4], b[4], c[4];
+    unsigned bar = shared_address(bars), t = threadIdx.x, a[4], b[4], c[4], d[4];
     for (int i = 0; i < 4; i++) a[i] = in[t + 32 * i];
     store(at, a);
     arrive(bar);
@@ -133,6 +133,7 @@ extern "C" __global__ void bare(unsigned *out, const unsigned *in, unsigned at) 
     for (int i = 0; i < 4; i++) b[i] += a[i] ^ t;
     load(a, at + 32);
     store(at + 40, b);
+    load(d, at + 64);
     __syncthreads();
     load(b, at + 48);
     out[t + 128] = (b[0] ^ b[1]) + (b[2] ^ b[3]);
@@ -142,5 +143,5 @@ extern "C" __global__ void bare(unsigned *out, const unsigned *in, unsigned at) 
     __syncthreads();
     sum ^= b[1] * b[2] + b[3];
     out[t + 256] = sum;
-    for (int i = 0; i < 4; i++) out[t + 512 + 128 * i] = a[i] * c[i];
+    for (int i = 0; i < 4; i++) out[t + 512 + 128 * i] = a[i] * c[i] + d[i];
 }

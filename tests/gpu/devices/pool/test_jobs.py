@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.pool import jobs
-from cuasmrl.gpu.devices.pool.jobs import here, jobs_of, on_ray
+from cuasmrl.gpu.devices.pool.jobs import Jobs, here, jobs_of, on_ray
 from tests.gpu.devices.pool.fake_ray import FakeRay
 
 
@@ -38,6 +39,29 @@ def test_processes(tmp_path: Path) -> None:
         failing = pool.submit(fails, "it cannot be done")
         with pytest.raises(CuasmrlError, match="^it cannot be done$"):
             failing.result()
+
+
+def test_what_has_not_begun_is_left_when_somebody_interrupts() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def attempt(number: int) -> int:
+        begun.set()
+        go_on.wait()
+        return number
+
+    pool = Jobs(1, lambda fn, *arguments: fn(*arguments), lambda: None)
+    futures = [pool.submit(attempt, number) for number in range(3)]
+
+    def interrupted() -> None:
+        with pool:
+            begun.wait()
+            threading.Timer(0.05, go_on.set).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert futures[0].result() == 0
+    assert [future.cancelled() for future in futures] == [False, True, True]
 
 
 def test_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

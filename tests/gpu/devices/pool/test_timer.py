@@ -12,12 +12,14 @@ import pytest
 from cuasmrl.agents import Agent
 from cuasmrl.agents.evolve import Evolve
 from cuasmrl.agents.greedy import Greedy
+from cuasmrl.agents.policy.agent import PolicyClimb
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.game import Clock, Evaluation, Game
 from cuasmrl.gpu.devices import CandidateError, Rival, Timer, VirtualTimer
 from cuasmrl.gpu.devices.pool import Crew, PooledTimer, Processes, check_workers, replica_of
 from cuasmrl.gpu.devices.pool import timer as pool_timer
 from cuasmrl.gpu.devices.pool.crew import Seat
+from cuasmrl.gpu.devices.pool.messages import Broken, Line, Ready, receive, send
 from cuasmrl.gpu.launches.launch import Launch
 from cuasmrl.schedule import Schedule
 from tests.climbing import kernel as small_gemm
@@ -76,6 +78,15 @@ def test_the_way_does_not_depend_on_the_number_of_workers(
     assert sum(timer.workers.values()) >= BUDGET
 
 
+@pytest.mark.parametrize("lag", [0, 3])
+def test_the_way_of_a_policy_does_not_depend_on_it_either(
+    lag: int, threads: Callable[..., PooledTimer]
+) -> None:
+    """It learns in play which of its moves help, so what is proposed ahead must leave no trace."""
+    agent = PolicyClimb(patience=15, lag=lag)
+    assert played(agent, threads(3)) == played(agent, alone())
+
+
 @pytest.mark.parametrize("agent", AGENTS, ids=["greedy", "greedy with a lag", "evolve"])
 def test_what_workers_that_die_were_asked_is_asked_of_others(
     agent: Agent, ways: dict[str, list[Evaluation]], threads: Callable[..., PooledTimer]
@@ -86,12 +97,24 @@ def test_what_workers_that_die_were_asked_is_asked_of_others(
     assert len(timer.workers) == 2, "each is replaced"
 
 
+def test_thirty_workers_die(
+    ways: dict[str, list[Evaluation]], threads: Callable[..., PooledTimer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every few questions one, at random: nothing is lost, and nothing counted twice."""
+    monkeypatch.setattr(pool_timer, "ATTEMPTS", 31)
+    rng = random.Random(5)
+    timer = threads(3, *[dies_at(rng.randint(1, 2)) for _ in range(30)])
+    assert played(AGENTS[1], timer) == ways[str(AGENTS[1])]
+    assert timer.lost == 30
+
+
 def test_a_worker_that_hangs_is_replaced(
     ways: dict[str, list[Evaluation]], threads: Callable[..., PooledTimer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_timer, "_LOOK", 0.02)
     timer = threads(2, hangs_at(7), patience=0.3)
-    assert played(AGENTS[0], timer) == ways[str(AGENTS[0])]
+    # With a lag every question is waited for.
+    assert played(AGENTS[1], timer) == ways[str(AGENTS[1])]
     assert timer.lost >= 1
 
 
@@ -186,11 +209,20 @@ def test_workers_that_cannot_open_the_device_say_why() -> None:
         timer.time(small_gemm().original)
 
 
-def _closed(line: object, number: int) -> None:
-    from cuasmrl.gpu.devices.pool.messages import Broken, receive, send
+def test_workers_with_other_code_are_refused(threads: Callable[..., PooledTimer]) -> None:
+    timer = threads(1, _old)
+    with pytest.raises(CuasmrlError, match="worker 0 runs other code of cuasmrl than this process; install"):
+        timer.time(small_gemm().original)
 
-    receive(line)  # type: ignore[arg-type]
-    send(line, Broken("there is no cuda:7 on this machine; the only GPU is cuda:0"))  # type: ignore[arg-type]
+
+def _old(line: Line, number: int) -> None:
+    receive(line)
+    send(line, Ready("of last year"))
+
+
+def _closed(line: Line, number: int) -> None:
+    receive(line)
+    send(line, Broken("there is no cuda:7 on this machine; the only GPU is cuda:0"))
 
 
 def test_processes_that_are_killed_and_stopped(ways: dict[str, list[Evaluation]]) -> None:

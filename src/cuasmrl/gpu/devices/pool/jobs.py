@@ -45,6 +45,10 @@ class Jobs(Executor):
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
         self._close()
 
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """Whoever is interrupted does not want what has not begun."""
+        self.shutdown(cancel_futures=kind is not None)
+
     def _carried_out(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         for _ in range(ATTEMPTS):
             try:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+import cuasmrl
 from cuasmrl.binary.sass import Listing
 from cuasmrl.schedule import Schedule
 
 Line: TypeAlias = "Connection[Any, Any]"
+Told: TypeAlias = npt.NDArray[np.float64]
+"""What one panel knows of a schedule, for another one."""
 Arrays: TypeAlias = tuple[bytes, bytes]
 """Of a schedule: its order and its control bits."""
 
@@ -53,12 +59,26 @@ class Forget:
 class Ready:
     """The worker has opened its device."""
 
+    code: str
+    """What it runs, see `code_digest`."""
+
 
 @dataclass(frozen=True)
 class Broken:
     """It cannot go on, and no other worker could."""
 
     reason: str
+
+
+@cache
+def code_digest() -> str:
+    """Of all files of this package: workers with other code might answer otherwise."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(cuasmrl.__file__).parent.rglob("*")):
+        if path.suffix in (".py", ".csv"):
+            digest.update(path.name.encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def send(line: Line, message: object) -> None:
@@ -78,9 +98,9 @@ def unpacked(arrays: Arrays, listing: Listing) -> Schedule:
     return Schedule.of_arrays(listing, indices, bits)
 
 
-def numbers(ratios: Sequence[float]) -> bytes:
-    return array("d", ratios).tobytes()
+def numbers(told: Sequence[float] | Told) -> bytes:
+    return np.asarray(told, np.float64).tobytes()
 
 
-def ratios(data: bytes) -> list[float]:
-    return array("d", data).tolist()
+def ratios(data: bytes) -> Told:
+    return np.frombuffer(data)

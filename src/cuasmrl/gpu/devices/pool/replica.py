@@ -62,7 +62,7 @@ class CudaReplica:
 
 def replica_of(timer: Timer, launch: Callable[[], Launch], width: int, own: bool = False) -> Replica:
     """For so many workers. GPUs must be there for all, and alike; with `own` a cluster sees to that."""
-    if isinstance(timer, VirtualTimer):
+    if type(timer) is VirtualTimer:
         return VirtualReplica(timer.kernel, timer.objective, timer.game, timer.effort, timer.seeds)
     if isinstance(timer, CudaTimer):
         if not own:

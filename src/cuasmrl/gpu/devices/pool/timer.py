@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import time
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import isnan
-from multiprocessing.connection import wait
+
+import numpy as np
 
 from cuasmrl.errors import CuasmrlError
 from cuasmrl.gpu.devices.device import CandidateError, Rival, Timer, time_or_never
@@ -20,6 +21,8 @@ from cuasmrl.gpu.devices.pool.messages import (
     Question,
     Ready,
     Reply,
+    Told,
+    code_digest,
     numbers,
     packed,
     ratios,
@@ -87,11 +90,14 @@ class PooledTimer:
         self._replica: Replica | None = None
         self._waiting: deque[_Asked] = deque()
         self._begun: dict[tuple[bytes, bytes | None], _Asked] = {}
-        self._known: OrderedDict[bytes, list[float]] = OrderedDict()
+        self._known: OrderedDict[bytes, Told] = OrderedDict()
         """Ratios of schedules, as far as workers have said."""
         self._asked = 0
         self._looked = time.monotonic()
         self._members: list[_Member] = []
+        self._lines: dict[int, _Member] = {}
+        """Workers that have come, by the number of the file that their line is."""
+        self._speaking = select.poll()
         self._close = weakref.finalize(self, _dismiss, self._members)
         for number in range(crew.width):
             self._hire(number)
@@ -106,7 +112,6 @@ class PooledTimer:
 
     @property
     def cost(self) -> float:
-        """On any number of workers the same, because agents play by it."""
         return self.local.cost
 
     @property
@@ -190,11 +195,10 @@ class PooledTimer:
     def _step(self) -> None:
         """Wait for answers once, and look after the workers."""
         self._give()
-        lines = {member.seat.line: member for member in self._members if member.seat.line is not None}
-        for line in wait(list(lines), _LOOK):
-            member = lines[line]  # type: ignore[index]
+        for number, _ in self._speaking.poll(1000 * _LOOK):
+            member = self._lines[number]
             try:
-                self._hear(member, receive(line))  # type: ignore[arg-type]
+                self._hear(member, receive(member.seat.line))  # type: ignore[arg-type]
             except (EOFError, OSError):
                 self._replace(member, member.seat.ending() or "ended")
         now = time.monotonic()
@@ -217,6 +221,8 @@ class PooledTimer:
         for member in self._members:
             if not member.told and member.seat.line is not None:
                 member.told = True
+                self._lines[member.seat.line.fileno()] = member
+                self._speaking.register(member.seat.line.fileno(), select.POLLIN)
                 with contextlib.suppress(OSError):
                     send(member.seat.line, self._device())
         while self._waiting:
@@ -250,7 +256,12 @@ class PooledTimer:
     def _hear(self, member: _Member, message: Reply | Ready | Broken) -> None:
         member.since = time.monotonic()
         match message:
-            case Ready():
+            case Ready(code):
+                if code != code_digest():
+                    raise CuasmrlError(
+                        f"worker {member.seat.number} runs other code of cuasmrl than this process; install "
+                        "the same on every node, and start again"
+                    )
                 member.ready = True
             case Broken(reason):
                 raise CuasmrlError(f"a worker cannot go on: {reason}")
@@ -272,7 +283,7 @@ class PooledTimer:
         """Workers need not replay what another one has."""
         new, old = ratios(data), self._known.get(schedule.key)
         if old is not None:
-            new = [was if isnan(now) else now for now, was in zip(new, old, strict=True)]
+            new = np.where(np.isnan(new), old, new)
             self._known.move_to_end(schedule.key)
         self._known[schedule.key] = new
         if len(self._known) > _REMEMBERED:
@@ -284,6 +295,9 @@ class PooledTimer:
     def _replace(self, member: _Member, ending: str) -> None:
         """Its questions go first to others; the one it was at may have been what ended it."""
         self._members.remove(member)
+        for number in [number for number, other in self._lines.items() if other is member]:
+            self._speaking.unregister(number)
+            del self._lines[number]
         member.seat.dismiss()
         self.lost += 1
         left = [asked for asked in member.questions.values() if asked.wanted]

@@ -16,6 +16,7 @@ from cuasmrl.gpu.devices.pool.messages import (
     Question,
     Ready,
     Reply,
+    code_digest,
     numbers,
     ratios,
     receive,
@@ -38,7 +39,7 @@ def serve(line: Line, seat: int) -> None:
         except CuasmrlError as error:
             send(line, Broken(str(error)))
             return
-        send(line, Ready())
+        send(line, Ready(code_digest()))
         worker.go_on()
     except (EOFError, OSError):
         # Nobody asks any more.
@@ -97,7 +98,7 @@ class Answering:
                 return Reply(number, self._timer.time(schedule, rival), b"", b"")
             panel = self._timer.panel
             if rival is not None and question.known:
-                panel.learn(rival.schedule, ratios(question.known))
+                panel.learn(rival.schedule, ratios(question.known).tolist())
             time = panel.time(schedule, rival, _Withdrawn(self, number))
             rivals = b"" if rival is None else numbers(panel.known(rival.schedule))
             wanted = number not in self._forgotten

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuasmrl.binary.sass import Kind, Register
-from cuasmrl.gpu.emulator.boxes import REDUCTIONS, read_box, reduction, write_box
+from cuasmrl.gpu.emulator.boxes import REDUCTIONS, read_box, reduction, sectors_of, write_box
+from cuasmrl.gpu.emulator.events import Event, sectors_between
 from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, Step, register_reader
 from cuasmrl.gpu.emulator.pending_reads import GRANULE, Numbers
@@ -104,6 +105,8 @@ def load_box(form: Form) -> Step:
             to, barrier, *at = order.words[0]
             map_ = _map(w, order, rank)
             data = read_box(w.machine.env.memory, map_, _signed(at), order.position)
+            if w.machine.recorder is not None:
+                w.machine.recorder.traffic(index, order.warp, sectors_of(map_, _signed(at)), data.size)
             _receive(w, order, _places(w, map_, to, order), data, barrier, index)
 
     return step
@@ -122,6 +125,8 @@ def store_box(form: Form) -> Step:
             start, *at = order.words[0]
             map_ = _map(w, order, rank)
             data = _taken(w, order, _places(w, map_, start, order), index)
+            if w.machine.recorder is not None:
+                w.machine.recorder.traffic(index, order.warp, sectors_of(map_, _signed(at)), data.size)
             write_box(w.machine.env.memory, map_, _signed(at), data, order.position, combine)
 
     return step
@@ -141,6 +146,7 @@ def copy_bytes(form: Form) -> Step:
     def step(w: Warps) -> None:
         for order in orders(w):
             data = _taken(w, order, _stretch(w, order, order.words[1][0]), index)
+            _note_stretch(w, order, order.address(0), data.size, index)
             w.machine.env.memory.write(order.address(0), data, order.position)
 
     return step
@@ -154,6 +160,7 @@ def _copy_in(form: Form) -> Step:
             to, barrier = order.words[0]
             places = _stretch(w, order, to)
             data = w.machine.env.memory.read(order.address(1), places.size * GRANULE, order.position)
+            _note_stretch(w, order, order.address(1), data.size, index)
             _receive(w, order, places, data, barrier, index)
 
     return step
@@ -230,10 +237,19 @@ def _check_bounds(w: Warps, order: _Order, start: int, size: int) -> None:
         )
 
 
+def _note_stretch(w: Warps, order: _Order, address: int, size: int, index: int) -> None:
+    if w.machine.recorder is not None:
+        sectors = sectors_between(np.array([address]), size)
+        w.machine.recorder.traffic(index, order.warp, sectors, size)
+
+
 def _receive(w: Warps, order: _Order, places: Numbers, data: Bytes, barrier: int, index: int) -> None:
     machine = w.machine
     blocks = np.array([order.block])
     told = machine.mbarriers.at(barrier, blocks, order.position)
+    if machine.recorder is not None:
+        warp, size = np.array([order.warp]), data.size
+        machine.recorder.event(Event.COPY_IN, index, warp, barrier, phases=told.phase[blocks], moved=size)
     machine.shared.receive(order.block, places, data, told.slot, int(told.phase[order.block]))
     none = np.zeros(1, np.int64)
     machine.mbarriers.count(barrier, blocks, none, none - data.size, index, order.position)
@@ -249,6 +265,9 @@ def _taken(w: Warps, order: _Order, places: Numbers, index: int) -> Bytes:
             order.position,
         )
     machine.bulk_stores.begin(order.warp, places, index)
+    if machine.recorder is not None:
+        size = places.size * GRANULE
+        machine.recorder.event(Event.COPY_OUT, index, np.array([order.warp]), -1, moved=size)
     first = order.block * machine.shared.stride // GRANULE
     taken: Bytes = machine.shared.data.reshape(-1, GRANULE)[first + places].reshape(-1)
     return taken

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuasmrl.gpu.emulator.addresses import ReadAddress, near
+from cuasmrl.gpu.emulator.events import Event
 from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Step
 from cuasmrl.gpu.emulator.mbarriers import Numbers, initial_count
@@ -104,6 +105,12 @@ def _arrive(form: Form) -> Step:
             total = np.bincount(of_thread, amount[positions]).astype(np.int64)
             came = total if arrivals is None else arrivals * lanes
             brought = sign * total if moved is None else moved * lanes
+            each = np.ones_like(amount[positions])
+            _note(
+                w, Event.ARRIVE, index, at, positions,
+                amount[positions] if arrivals is None else arrivals * each,
+                sign * amount[positions] if moved is None else moved * each,
+            )  # fmt: skip
             if leaves:
                 machine.mbarriers.drop(at, blocks, lanes, int(positions[0]))
             machine.mbarriers.count(at, blocks, came, brought, index, int(positions[0]))
@@ -112,6 +119,20 @@ def _arrive(form: Form) -> Step:
                 write(w, word.reshape(slab.shape))
 
     return step
+
+
+def _note(
+    w: Warps, kind: Event, index: int, at: int, positions: Numbers, arrivals: Numbers, moved: Numbers
+) -> None:
+    """One event of each warp that has lanes among these threads of the slab."""
+    machine = w.machine
+    if machine.recorder is None:
+        return
+    warps, of_thread = np.unique(positions // LANES, return_inverse=True)
+    counts, bytes_ = (np.bincount(of_thread, x).astype(np.int64) for x in (arrivals, moved))
+    blocks = warps // machine.shape[1]
+    phases = machine.mbarriers.at(at, np.unique(blocks), int(positions[0])).phase[blocks]
+    machine.recorder.event(kind, index, warps, at, phases=phases, counts=counts, moved=bytes_)
 
 
 @executes("ARRIVES")
@@ -129,6 +150,8 @@ def arrive_with_copies(form: Form) -> Step:
             blocks, lanes = np.unique(positions // machine.slab.threads, return_counts=True)
             barrier = machine.mbarriers.at(at, blocks, int(positions[0]))
             machine.shared.land_with(np.unique(positions // LANES), barrier.slot, barrier.phase)
+            one = np.ones(len(positions), np.int64)
+            _note(w, Event.ARRIVE_WITH_COPIES, index, at, positions, is_arrival * one, (is_arrival - 1) * one)
             none = np.zeros_like(lanes)
             came, brought = (lanes, none) if is_arrival else (none, -lanes)
             machine.mbarriers.count(at, blocks, came, brought, index, int(positions[0]))

@@ -12,6 +12,7 @@ import numpy as np
 
 from cuasmrl.binary.sass import Kind, Operand
 from cuasmrl.gpu.emulator.addresses import near
+from cuasmrl.gpu.emulator.events import Event
 from cuasmrl.gpu.emulator.faults import LaneFault, UnsupportedError
 from cuasmrl.gpu.emulator.forms import Form, Read, ReadMask, Step, register_reader
 from cuasmrl.gpu.emulator.pending_reads import Numbers
@@ -34,6 +35,8 @@ from cuasmrl.gpu.emulator.warps import Warps
 
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 _ROW_WORDS = 8
+_DEPTH_BYTES = 32
+"""K of one product, whatever the type."""
 
 
 class _Operands:
@@ -113,6 +116,7 @@ class _Product:
         matrix, memory = self.matrix, self.memory
         adds = np.broadcast_to(operands.adds(self.w), (*self.w.machine.shape[:2], 1)).reshape(-1)[self.warps]
         memory.order(self.warps)
+        self._note(operands.a_cells is None)
         if operands.a_cells is not None:
             a = self._rows_of_a(operands.a_cells(self.w))
         else:
@@ -134,6 +138,15 @@ class _Product:
         memory.cells[cells] = multiply_add(matrix, a, b, before)
         held = memory.written[region.place] | ~adds[:, None, None]
         memory.written[region.place] = held & self.complete[:, None, None]
+
+    def _note(self, reads_a: bool) -> None:
+        """The event of a trace."""
+        if self.w.machine.recorder is not None:
+            rows, columns = self.matrix.rows, self.matrix.columns
+            size = _DEPTH_BYTES * (columns + rows * reads_a)
+            self.w.machine.recorder.event(
+                Event.PRODUCT, self.index, self.warps, -1, phases=rows, counts=columns, moved=size
+            )
 
     # operands in tensor memory
 
@@ -221,6 +234,9 @@ def commit(form: Form) -> Step:
             position = int(warp) * LANES
             barrier = machine.mbarriers.at(at, block, position)
             memory.commit(int(warp), barrier.slot, int(barrier.phase[block[0]]))
+            if machine.recorder is not None:
+                phase, one_warp = barrier.phase[block], np.array([warp])
+                machine.recorder.event(Event.COMMIT, index, one_warp, at, phases=phase, counts=1)
             machine.mbarriers.count(at, block, one, none, index, position)
 
     return step
