@@ -26,7 +26,7 @@ _SAMPLE = 24
 _TRIES = 20 * _SAMPLE
 _MOVES = (1, 1, 2, 4, 8)
 """That lead from a rival to a candidate: a search also has to see that large changes are bad."""
-_COMPARED = 12
+COMPARED = 12
 """Conditions under which the sample is timed."""
 _NEAR = 0.02
 """How much slower than its rival a candidate may be to say something about small differences."""
@@ -143,7 +143,7 @@ def measure_effort(
     truth = ratios(reference, schedules).mean(axis=1)
     tried: list[tuple[float, int, Ratios]] = []
     for iterations in ITERATIONS:
-        found = ratios(conditions(iterations)[:_COMPARED], schedules)
+        found = ratios(conditions(iterations)[:COMPARED], schedules)
         tried.append((rank_correlation(found.mean(axis=1), truth), iterations, found))
         if tried[-1][0] >= _AGREEMENT:
             break

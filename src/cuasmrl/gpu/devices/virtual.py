@@ -9,7 +9,7 @@ from functools import cached_property
 from threading import Event
 
 from cuasmrl.gpu.devices.device import Rival, time_or_never
-from cuasmrl.gpu.devices.effort import ITERATIONS, MOST, Effort, climb, measure_effort
+from cuasmrl.gpu.devices.effort import COMPARED, ITERATIONS, MOST, Effort, climb, measure_effort
 from cuasmrl.gpu.devices.objective import (
     PICKING_SEEDS,
     REFERENCE_SEEDS,
@@ -62,6 +62,8 @@ class VirtualTimer:
         self.objective = Objective.NOMINAL if seeds is not None else objective
         self.members = members
         self.game = game
+        self._made: dict[int, list[Condition]] = {}
+        """Conditions, by the iterations that are replayed under them."""
         self.workers = workers or len(os.sched_getaffinity(0))
         self._announced: dict[tuple[bytes, bytes | None], tuple[Future[float], Event]] = {}
         """By schedule and rival: the answer, and whether nobody wants it any more."""
@@ -110,7 +112,7 @@ class VirtualTimer:
             Condition(self.whole.with_parameters(member), seed, self._blocks)
             for member, seed in zip(members, REFERENCE_SEEDS, strict=True)
         ]
-        return measure_effort(pairs, original, reference, self._conditions)
+        return measure_effort(pairs, original, reference, lambda n: self._conditions(n, COMPARED))
 
     def adopt(self, effort: Effort, seeds: Sequence[int]) -> None:
         """What another timer of this kernel has measured."""
@@ -119,7 +121,7 @@ class VirtualTimer:
     @cached_property
     def panel(self) -> Panel:
         effort = self.effort
-        conditions = self._conditions(effort.iterations)[: effort.conditions]
+        conditions = self._conditions(effort.iterations, effort.conditions)
         original, noise, least = self.kernel.original, effort.noise, effort.least_noise
         return Panel(conditions, original, noise, least, effort.equal, effort.margin)
 
@@ -187,16 +189,17 @@ class VirtualTimer:
     def _blocks(self) -> int:
         return min(self.whole.blocks, _WAVES * self.whole.resident)
 
-    def _conditions(self, iterations: int) -> list[Condition]:
-        """As many as a score may need; the first wave of blocks under each."""
+    def _conditions(self, iterations: int, count: int) -> list[Condition]:
+        """The first of those that a score may need; the first wave of blocks under each."""
         part = self.kernel.part(iterations)
         if self.objective is Objective.NOMINAL:
-            return [Condition(part, seed, part.resident) for seed in self.seeds]
+            return [Condition(part, seed, part.resident) for seed in self.seeds[:count]]
         members = searching_members(self.objective, part.parameters, MOST, self.game)
-        return [
-            Condition(part.with_parameters(member), seed, part.resident)
-            for member, seed in zip(members, self.seeds, strict=True)
-        ]
+        # The records of a chip take long to make: no more of them than are needed, and once.
+        made = self._made.setdefault(iterations, [])
+        for member, seed in zip(members[len(made) : count], self.seeds[len(made) : count], strict=True):
+            made.append(Condition(part.with_parameters(member), seed, part.resident))
+        return made[:count]
 
 
 def _pair(schedule: Schedule, rival: Rival | None) -> tuple[bytes, bytes | None]:
