@@ -127,8 +127,8 @@ def test_the_same_instructions_from_two_compilers(tmp_path: Path) -> None:
     assert found.comparison is not None
     assert found.comparison.moved > 0
     assert found.comparison.before.mean_cycles == found.cycles[0]
-    # A trace remembers which access of its own order came first to a sector.
-    assert found.comparison.after.mean_cycles == pytest.approx(found.cycles[1], rel=2e-3)
+    # A trace remembers which access of its own order came first to a sector, and jitter goes by its numbers.
+    assert found.comparison.after.mean_cycles == pytest.approx(found.cycles[1], rel=1e-2)
     assert found.worth == found.cycles[0] / found.cycles[1] - 1
     page = Page(comparison_page([one, other]))
     assert f"{found.comparison.moved} stand elsewhere" in page.one("code")

@@ -12,7 +12,7 @@ from cuasmrl.gpu.timing.async_records import CHUNK, GROUPS_OF_STORES, Engine, Ha
 from cuasmrl.gpu.timing.code import Int
 from cuasmrl.gpu.timing.machine import Layout, Machine
 from cuasmrl.gpu.timing.memory import beyond_l1, scatter, take_port
-from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Cause, Row, Sm, Warp
+from cuasmrl.gpu.timing.records import SIXTEENTH, Access, Cause, Job, Row, Sm, Warp
 
 KILOBYTE = 1024
 _STALL_OF_A_WAIT = 4
@@ -44,7 +44,7 @@ def copy(
     turns = size // machine.shared_bytes
     parts = max(1, (sectors + CHUNK - 1) // CHUNK)
     who = code[p + Row.ORIGINAL] << 6 | state[w + Warp.NUMBER]
-    random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | state[w + Warp.VISIT], who)
+    random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | state[w + Warp.VISIT] - Job.HEAD, who)
     state[Sm.CAUSE] = Cause.LATENCY
     done = read = (start + busy) // SIXTEENTH
     for k in range(parts):

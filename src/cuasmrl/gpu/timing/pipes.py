@@ -100,8 +100,9 @@ def send(
         passes = max(1, work[access + Access.PASSES]) if access >= 0 else code[p + Row.LEAST_PASSES]
         complete += shared(code, machine, state, p, c, passes, accepted)
     elif access >= 0:
+        # Draws do not depend on how much stands in front of the visits.
         who = code[p + Row.ORIGINAL] << 6 | state[w + Warp.NUMBER]
-        random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | visit, who)
+        random = scatter(state[Sm.SEED], state[w + Warp.BLOCK] << 32 | visit - Job.HEAD, who)
         complete += global_access(code, work, machine, layout, state, p, w, access, accepted, random)
     if way == Way.COPY:
         if access >= 0:
