@@ -10,6 +10,7 @@ from cuasmrl.gpu import traced
 from cuasmrl.gpu.chips import CHIPS, chip
 from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.simulation import simulate
+from cuasmrl.gpu.timing import code
 from cuasmrl.workloads.tracing import trace_workload
 from tests.command import run
 
@@ -42,6 +43,7 @@ def test_a_chip_without_timing_data_is_refused_first(monkeypatch: pytest.MonkeyP
 
 def test_what_cannot_be_timed_is_refused_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traced, "trace_share", executed)
+    monkeypatch.setattr(code, "BESIDE", code.BESIDE - {"UTCHMMA"})
     workload = workloads.get("gemm_leaky_relu")
     config = workload.config("m64n64k64_w4_s4")
     with pytest.raises(CuasmrlError, match="which the model does not have"):

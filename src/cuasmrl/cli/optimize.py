@@ -157,6 +157,8 @@ def optimize(
             raise CuasmrlError("--recorded plays on what is in the store; leave out --resume, -o and --watch")
         optimize_recorded(given, run, workers, on, as_json)
         return
+    if run is not None and resume is not None:
+        raise CuasmrlError("--run starts a run and --resume continues one; give one of them")
     with crew_of(workers, on, _device_of(device, resume)) as crew, watching(watch) as watched:
         found = _run(given, run, resume, output, as_json, watched, crew)
         entry = _deposit(found) if store else None
@@ -237,8 +239,6 @@ def _carry_out(
     if watched is not None:
         watch = way.together(watch, watched.hooks)
     if resume is not None:
-        if run is not None:
-            raise CuasmrlError("--run starts a run and --resume continues one; give one of them")
         return way.resume(resume, given, output, watch, crew)
     if "source" not in given:
         raise CuasmrlError("name a workload or a cubin to optimise, or a run to continue with --resume")

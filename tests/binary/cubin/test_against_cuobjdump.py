@@ -1,5 +1,6 @@
 """Every record, register count, shared size and parameter, compared with NVIDIA's own reader."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from cuasmrl.binary.cubin import Cubin, Format, Kernel, Offsets, Record
 from cuasmrl.binary.cubin.records import parse_records
 from tests.binary.cubin.conftest import SOURCES
 from tests.binary.cubin.cuobjdump import Printed, info_sections, resource_usage
-from tests.conftest import AssemblePtx, CompileCuda, run
+from tests.conftest import AssemblePtx, CompileCuda
 
 
 @pytest.fixture
@@ -17,7 +18,13 @@ def listing(triton_tool: Callable[[str], Path], tmp_path: Path) -> Callable[[Cub
     def show(cubin: Cubin, option: str) -> str:
         path = tmp_path / "k.cubin"
         cubin.save(path)
-        return run([str(triton_tool("cuobjdump")), option, str(path)])
+        done = subprocess.run(
+            [str(triton_tool("cuobjdump")), option, str(path)], capture_output=True, text=True, check=False
+        )
+        # Line tables of ptxas 13.5 are younger than the cuobjdump 13.1 that Triton brings; it ends there.
+        younger = done.stderr.startswith("Unrecognized opcode") and ".debug_line" in done.stdout
+        assert done.returncode == 0 or younger, done.stdout + done.stderr
+        return done.stdout
 
     return show
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,14 +17,14 @@ Changed: TypeAlias = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Optimized]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Optimized:
     """A small product, a bit faster, confirmed and explained."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(AGENTS.modules, "climber", "tests.climbing:Climber")
         patch.setattr(optimizer, "open_timer", Device().open)
         found = optimize(asking(), tmp_path_factory.mktemp("report") / "run")
-        assert found.verdict.accepted, found.verdict.lines()
-        yield found
+    assert found.verdict.accepted, found.verdict.lines()
+    return found
 
 
 @pytest.fixture(scope="session")

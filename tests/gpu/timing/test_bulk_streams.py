@@ -48,6 +48,10 @@ H800 = replace(
         (16, 114, 1708, 0.1),
         (4, 456, 1748, 0.15),
         (16, 456, 1826, 0.1),
+        pytest.param(1, 456, 830, 0.15, marks=pytest.mark.slow),
+        pytest.param(2, 456, 1380, 0.35, marks=pytest.mark.slow),
+        pytest.param(8, 456, 1803, 0.1, marks=pytest.mark.slow),
+        pytest.param(12, 456, 1806, 0.1, marks=pytest.mark.slow),
     ],
 )
 def test_streams_of_bulk_copies(
