@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from cuasmrl.agents import match
-from cuasmrl.agents.greedy import Greedy
 from cuasmrl.cli import fleet as command
 from cuasmrl.deploy.fleet.pool import Alone
 from cuasmrl.game import Evaluation
 from cuasmrl.gpu.devices import VirtualTimer
+from cuasmrl.optimize.players import agent_of
+from cuasmrl.optimize.request import default_agent
 from tests.cli.test_optimize import SMALL
 from tests.climbing import kernel as small_gemm
 from tests.command import run, sentence
@@ -50,14 +51,16 @@ def test_workers_of_one_kernel_that_cannot_be(tmp_path: Path) -> None:
     assert not place.exists()
 
 
-def test_a_kernel_on_two_workers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("agent", [default_agent(), "greedy"])
+def test_a_kernel_on_two_workers(tmp_path: Path, agent: str) -> None:
     """Every evaluation is that of one process, in the same order."""
-    run("optimize", *SMALL, "--budget", "40", "--batch", "4", "--run", tmp_path / "run", "--workers", "2")
+    asked = "optimize", *SMALL, "--agent", agent, "--budget", "40", "--batch", "4"
+    run(*asked, "--run", tmp_path / "run", "--workers", "2")
     assert json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["lag"] == 3
     logged = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     seen: list[Evaluation] = []
     kernel = small_gemm()
-    match(Greedy(lag=3), kernel, VirtualTimer(kernel, workers=1), 40, 0, listener=seen.append)
+    match(agent_of(agent, 4), kernel, VirtualTimer(kernel, workers=1), 40, 0, listener=seen.append)
     assert [(one["key"], one["time"]) for one in logged[1:]] == [(one.key.hex(), one.time) for one in seen]
 
 

@@ -46,7 +46,10 @@ def test_alone(undisturbed: Fleet) -> None:
     assert len(lines) == 3
     assert all(line.problem is None and line.finished is not None for line in lines)
     assert sum(line.spent for line in lines) <= 3 * 60
-    assert max(line.spent for line in lines) > min(line.spent for line in lines), "budgets move"
+    roomy, _, cramped = lines
+    assert cramped.slices[-1].gain == 0 < roomy.slices[0].gain
+    assert cramped.spent == 2 * 20, "nothing gained twice, and no more is given"
+    assert roomy.spent > cramped.spent, "budgets move to where something is gained"
     assert undisturbed.gain > 0
 
 
