@@ -1,14 +1,18 @@
 """AssemblyGame-v1: sound masks, rewards that add up, ends, observations, and play without losses."""
 
+import json
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from cuasmrl.agents import weights
 from cuasmrl.game import FreeGame
 from cuasmrl.game.features import COLUMNS
 from cuasmrl.game.free import FAILURE, KINDS
 from cuasmrl.game.jumps import GROUP, JUMPS, PARTS, SCALE, Kind
+from cuasmrl.gpu.timing import Reason
 from tests.game.play import certify, new_clock, new_game, random_steps
 
 
@@ -22,6 +26,39 @@ def test_it_is_registered() -> None:
     assert env.observation_space.shape == (64, len(COLUMNS))
     env.reset(seed=0)
     assert env.get_wrapper_attr("action_masks")().shape == (64 * KINDS + 1,)
+
+
+def test_version_1_has_the_columns_it_began_with() -> None:
+    """Whoever changes them makes a new version: policies are trained on these."""
+    assert len(COLUMNS) == 53
+    assert [column for column in COLUMNS if column.startswith("waited: ")] == [
+        f"waited: {name}"
+        for name in (
+            "stall", "branch", "fetch", "short scoreboard", "long scoreboard", "copy", "barrier",
+            "tensor result", "constant", "tensor busy", "unit busy", "memory queue", "register port",
+            "not selected",
+        )
+    ]  # fmt: skip
+    about = json.loads(weights.DEFAULT.with_suffix(".json").read_text(encoding="utf-8"))
+    assert list(COLUMNS) == about["columns"]
+
+
+def test_waits_are_shown_in_the_column_of_their_name() -> None:
+    env = FreeGame(new_game("gemm_leaky_relu"))
+    seen, _ = env.reset()
+    profile = env.game.profile(env.game.original)
+    positions = np.concatenate([np.arange(b.start, b.end) for b in env.game.scope.blocks])
+    total = profile.spent.sum()
+    for name, reasons in {
+        "long scoreboard": (Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM),
+        "barrier": (Reason.BARRIER, Reason.MBARRIER),
+        "tensor result": (Reason.TENSOR_RESULT,),
+        "not selected": (Reason.NOT_SELECTED,),
+    }.items():
+        waited = profile.waits[positions][:, list(reasons)].sum(axis=1)
+        shown = seen[: len(positions), COLUMNS.index(f"waited: {name}")]
+        np.testing.assert_allclose(shown, np.sqrt(waited / total), rtol=1e-5)
+    assert seen[:, COLUMNS.index("waited: barrier")].any()
 
 
 @pytest.mark.parametrize("name", ["softmax", "gemm_leaky_relu"])

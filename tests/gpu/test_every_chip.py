@@ -11,6 +11,7 @@ from cuasmrl.gpu.chips import CHIPS, chip
 from cuasmrl.gpu.emulator import Trace
 from cuasmrl.gpu.simulation import simulate
 from cuasmrl.gpu.timing import code
+from cuasmrl.gpu.timing.beside import BESIDE
 from cuasmrl.workloads.tracing import trace_workload
 from tests.command import run
 
@@ -43,7 +44,7 @@ def test_a_chip_without_timing_data_is_refused_first(monkeypatch: pytest.MonkeyP
 
 def test_what_cannot_be_timed_is_refused_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traced, "trace_share", executed)
-    monkeypatch.setattr(code, "BESIDE", code.BESIDE - {"UTCHMMA"})
+    monkeypatch.setattr(code, "BESIDE", BESIDE - {"UTCHMMA"})
     workload = workloads.get("gemm_leaky_relu")
     config = workload.config("m64n64k64_w4_s4")
     with pytest.raises(CuasmrlError, match="which the model does not have"):

@@ -17,7 +17,7 @@ from cuasmrl.compiled import compiled, inlined
 from cuasmrl.game.jumps import JUMPS, Bool
 from cuasmrl.game.scope import Scope
 from cuasmrl.gpu.profile import Profile
-from cuasmrl.gpu.timing import REASON_NAMES, Reason
+from cuasmrl.gpu.timing import Reason
 from cuasmrl.schedule import Board, loop_depths
 from cuasmrl.schedule.cells import HOLDS, STALL, Cell, Int32
 from cuasmrl.schedule.scoreboards import awaited_boards
@@ -33,12 +33,32 @@ _MEMORY = (
     (Space.GLOBAL, "reads"),
     (Space.GLOBAL, "writes"),
 )
-_BEYOND_L1 = (Reason.L2_SHARE, Reason.DRAM)
-"""Shown as long scoreboards, which they were before the model knew them apart: the columns are part of v1."""
-_ADDED = (*_BEYOND_L1, Reason.TENSOR_ENGINE)
-"""Reasons without a column. The last has none yet: it waits for a new version of the observation."""
-_REASONS = tuple(reason for reason in Reason if reason not in (Reason.ISSUED, Reason.NO_WARP, *_ADDED))
-_ANNOUNCED = (Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.COPY)
+_WAITS = (
+    ("stall", (Reason.STALL,)),
+    ("branch", (Reason.BRANCH,)),
+    ("fetch", (Reason.FETCH,)),
+    ("short scoreboard", (Reason.SHORT_SCOREBOARD,)),
+    ("long scoreboard", (Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM)),
+    ("copy", (Reason.COPY, Reason.TMA)),
+    ("barrier", (Reason.BARRIER, Reason.MBARRIER)),
+    ("tensor result", (Reason.TENSOR_RESULT,)),
+    ("constant", (Reason.CONSTANT,)),
+    ("tensor busy", (Reason.TENSOR_BUSY,)),
+    ("unit busy", (Reason.UNIT_BUSY,)),
+    ("memory queue", (Reason.MEMORY_QUEUE,)),
+    ("register port", (Reason.REGISTER_PORT,)),
+    ("not selected", (Reason.NOT_SELECTED,)),
+)
+"""Columns of v1, and the reasons that each shows.
+
+Spelled out, as columns are part of the version: what the model learns to tell apart later goes where it
+counted before, or, as engines that copy and mbarriers, whose kernels v1 could not play, to what is most like
+it. A reason that stands nowhere has no column; `TENSOR_ENGINE` waits for a new version of the observation.
+"""
+_ANNOUNCED = (
+    Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM,
+    Reason.COPY, Reason.TMA, Reason.MBARRIER,
+)  # fmt: skip
 """Waits that end when a scoreboard falls."""
 _DEEPEST = 4
 _FAR = 64
@@ -53,7 +73,7 @@ DYNAMIC = (
     "stall", "yields", "waits", "sets write barrier", "sets read barrier", "reuse", "position in block",
     "room above", "room below", "anchor above", "anchor below", "slack", "moved last", "jumps",
     "share of time", "awaited",
-    *(f"waited: {REASON_NAMES[reason]}" for reason in _REASONS),
+    *(f"waited: {name}" for name, _ in _WAITS),
 )  # fmt: skip
 COLUMNS = (*STATIC, *DYNAMIC)
 # For compiled code: where columns begin that are filled in together.
@@ -63,8 +83,15 @@ _STALL, _POSITION, _ANCHORS, _SLACK, _JUMPS, _SHARE = (
     for name in ("stall", "position in block", "anchor above", "slack", "jumps", "share of time")
 )
 _WAITED = _SHARE + 2
+_SHOWN = len(_WAITS)
 _KINDS = len(JUMPS)
-_LONG = Reason.LONG_SCOREBOARD
+# By reason. Compiled code is handed these: what it took from here by itself would stay on disk as it is, also
+# when reasons get other numbers.
+_COLUMN_OF = np.full(len(Reason), len(_WAITS), np.int64)
+for _number, (_, _reasons) in enumerate(_WAITS):
+    _COLUMN_OF[list(_reasons)] = _number
+_IS_ANNOUNCED = np.zeros(len(Reason), np.bool_)
+_IS_ANNOUNCED[list(_ANNOUNCED)] = True
 
 
 class Features:
@@ -75,8 +102,9 @@ class Features:
         self.scope = scope
         counted = [sum(1 << k for k in awaited_boards(i, 0)) for i in board.code]
         self._facts = Facts(
-            _static(board, scope, profile), np.array(counted, np.int64), anchors, _log(np.arange(_FAR + 1))
-        )
+            _static(board, scope, profile), np.array(counted, np.int64), anchors, _log(np.arange(_FAR + 1)),
+            _COLUMN_OF, _IS_ANNOUNCED,
+        )  # fmt: skip
         self._consumers = {block.number: _consumers(board, block.start, block.end) for block in scope.blocks}
 
     def fill(
@@ -104,6 +132,10 @@ class Facts(NamedTuple):
     anchors: Bool
     logs: Float
     """Small numbers as columns show them."""
+    column_of: Int
+    """By reason: the column of waits that shows it; one behind the last for none."""
+    is_announced: Bool
+    """By reason: does such a wait end when a scoreboard falls?"""
 
 
 @compiled
@@ -126,6 +158,7 @@ def _fill(  # noqa: PLR0913, PLR0917 - compiled code takes arrays one by one
 ) -> None:  # fmt: skip
     """The rows of one block."""
     n, logs = len(rows), facts.logs
+    cycles = np.zeros(_SHOWN + 1)
     for p in range(n):
         i, here = cells[Cell.ORDER, start + p], start + p
         bits, row = cells[Cell.BITS, i], rows[p]
@@ -153,26 +186,26 @@ def _fill(  # noqa: PLR0913, PLR0917 - compiled code takes arrays one by one
         for k in range(_KINDS):
             count += legal[p, k]
         row[_JUMPS] = count / _KINDS
-        _show_waits(waits[here], executions[here], total, row)
+        _show_waits(waits[here], executions[here], total, facts.column_of, cycles, row)
     _show_anchors(cells, start, facts, rows)
     _show_awaited(cells, start, facts, waits, total, rows)
 
 
 @inlined
-def _show_waits(waits: Double, executions: float, total: float, row: Float) -> None:
-    """Cycles by reason, and those of all reasons with the executions."""
+def _show_waits(
+    waits: Double, executions: float, total: float, column_of: Int, cycles: Double, row: Float
+) -> None:
+    """Cycles by column, and those of all reasons with the executions."""
     spent = executions
-    for k in range(len(waits)):
-        spent += waits[k]
+    cycles[:] = 0
+    for reason in range(len(waits)):
+        spent += waits[reason]
+        cycles[column_of[reason]] += waits[reason]
     row[_SHARE] = np.sqrt(spent / total)
-    for k in range(len(_REASONS)):
-        cycles = waits[_REASONS[k]]
-        if _REASONS[k] == _LONG:
-            for reason in _BEYOND_L1:
-                cycles += waits[reason]
+    for k in range(_SHOWN):
         # Most are zero, and roots are slow.
-        if cycles:
-            row[_WAITED + k] = np.sqrt(cycles / total)
+        if cycles[k]:
+            row[_WAITED + k] = np.sqrt(cycles[k] / total)
 
 
 @compiled
@@ -200,8 +233,9 @@ def _show_awaited(cells: Int32, start: int, facts: Facts, waits: Double, total: 
     most = 0.0
     last = np.full(8, -1, np.int64)
     for p in range(n):
-        for reason in (*_ANNOUNCED, *_BEYOND_L1):
-            waited[p] += waits[start + p, reason]
+        for reason in range(waits.shape[1]):
+            if facts.is_announced[reason]:
+                waited[p] += waits[start + p, reason]
         most += waited[p]
         bits = cells[Cell.BITS, cells[Cell.ORDER, start + p]]
         last[bits >> 5 & 7] = last[bits >> 8 & 7] = p

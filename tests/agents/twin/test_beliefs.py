@@ -50,7 +50,8 @@ def error(beliefs: Beliefs, device: Guess, chosen: tuple[Schedule, ...]) -> floa
 
 
 def test_numbers_that_matter_change_how_schedules_compare() -> None:
-    assert "l2_latency" in names()
+    # Under any draw of the jitter: who waits for data waits for DRAM, so how far L2 is matters in few draws.
+    assert {"dram_latency", "l2_jitter", "bar_latency", "raw LDSM", "interval HMMA.16816.F32"} <= set(names())
     # There is no double precision in this kernel, and nobody launches it.
     assert not {"fp64_latency", "launch_time", "xu_hold"} & set(names())
     assert len(names()) < len(nominal().numbers) / 2

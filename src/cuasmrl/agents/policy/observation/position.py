@@ -10,7 +10,7 @@ import numpy as np
 from cuasmrl.agents.policy.observation.facts import Facts, Float, Int
 from cuasmrl.agents.policy.observation.pairs import pairs_of
 from cuasmrl.agents.policy.observation.rows import GROUP_OF, rows_of
-from cuasmrl.agents.policy.observation.timeline import Double, Timeline, timeline_of
+from cuasmrl.agents.policy.observation.timeline import SORT_OF, Double, Timeline, timeline_of
 from cuasmrl.gpu.profile import Profile
 from cuasmrl.schedule import Block, Board
 from cuasmrl.schedule.cells import Int32
@@ -60,7 +60,7 @@ def stand_of(board: Board, profile: Profile, block: Block, facts: Facts) -> Stan
     total = max(1.0, float(profile.spent.sum()))
     cells = board.cells.copy()
     neighbours, bounds = board.neighbours[block.number], board.bounds.arrays[block.number]
-    timeline = timeline_of(cells, facts, bounds, waits, executions)
+    timeline = timeline_of(cells, facts, bounds, waits, executions, SORT_OF)
     rows = rows_of(
         cells, facts, neighbours, bounds, timeline, waits, executions, total, GROUP_OF
     )  # fmt: skip

@@ -17,8 +17,8 @@ from cuasmrl.schedule.retiming import Arrays
 _GROUPS = (
     ("short scoreboard", (Reason.SHORT_SCOREBOARD,)),
     ("long scoreboard", (Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM)),
-    ("copy", (Reason.COPY,)),
-    ("barrier", (Reason.BARRIER,)),
+    ("copy", (Reason.COPY, Reason.TMA)),
+    ("barrier", (Reason.BARRIER, Reason.MBARRIER)),
     ("product", (Reason.TENSOR_RESULT,)),
     ("unit", (Reason.TENSOR_BUSY, Reason.UNIT_BUSY)),
     ("queue", (Reason.MEMORY_QUEUE,)),
@@ -26,7 +26,10 @@ _GROUPS = (
     ("front end", (Reason.FETCH, Reason.BRANCH, Reason.CONSTANT, Reason.REGISTER_PORT)),
 )
 _STALLED = len(_GROUPS)
-"""The number of what belongs to none of them: stall counts, which a schedule shows anyway."""
+"""The number of what belongs to none of them: tensor engines; stall counts, which a schedule shows anyway.
+
+Weights know no other columns, so what the model learns to tell apart later joins a group that is like it.
+"""
 GROUP_OF = np.full(len(Reason), _STALLED, np.int64)
 for _number, (_, _reasons) in enumerate(_GROUPS):
     GROUP_OF[list(_reasons)] = _number

@@ -31,6 +31,15 @@ _FELT = 0.9
 """Cycles of waiting that say something about what was waited for: means over warps hide who waited."""
 
 
+_RESULT, _PRODUCT, _UNIT, _STALL, _OTHER = range(5)
+SORT_OF = np.full(len(Reason), _OTHER, np.int64)
+"""By reason. Handed to compiled code, which stays on disk as it is when reasons get other numbers."""
+SORT_OF[[Reason.SHORT_SCOREBOARD, Reason.LONG_SCOREBOARD, Reason.L2_SHARE, Reason.DRAM]] = _RESULT
+SORT_OF[Reason.TENSOR_RESULT] = _PRODUCT
+SORT_OF[[Reason.TENSOR_BUSY, Reason.UNIT_BUSY]] = _UNIT
+SORT_OF[Reason.STALL] = _STALL
+
+
 class Timeline(NamedTuple):
     """Of one block; by instruction, counted from its first, unless said otherwise. Cycles of one warp."""
 
@@ -54,9 +63,10 @@ class Timeline(NamedTuple):
 
 @compiled
 def timeline_of(
-    cells: Int32, facts: Facts, bounds: Arrays, waits: Double, executions: Double
-) -> Timeline:  # fmt: skip
-    """Of the present order, as if it had been retimed. `waits` and `executions` are those of the block."""
+    cells: Int32, facts: Facts, bounds: Arrays, waits: Double, executions: Double, sorts: Int
+) -> Timeline:
+    """Of the present order, as if it had been retimed. `waits` and `executions` are of the block, `sorts`
+    are `SORT_OF`."""
     n = len(facts.kinds)
     order = np.empty(n, np.int64)
     for p in range(n):
@@ -66,19 +76,20 @@ def timeline_of(
     ready = np.empty(n)
     lag = np.zeros(n)
     by_result, by_product, by_unit = np.zeros(n), np.zeros(n), np.zeros(n)
+    cycles = np.zeros(_OTHER + 1)
     t = 0.0
     for p in range(n):
         i = order[p]
         times = max(1.0, executions[p])
-        row = waits[p]
-        results = row[Reason.SHORT_SCOREBOARD] + row[Reason.LONG_SCOREBOARD]
-        by_result[i] = (results + row[Reason.L2_SHARE] + row[Reason.DRAM]) / times
-        by_product[i] = row[Reason.TENSOR_RESULT] / times
-        by_unit[i] = (row[Reason.TENSOR_BUSY] + row[Reason.UNIT_BUSY]) / times
+        cycles[:] = 0
         others = 0.0
-        for reason in range(len(row)):
-            others += row[reason]
-        others = (others - row[Reason.STALL]) / times
+        for reason in range(waits.shape[1]):
+            cycles[sorts[reason]] += waits[p, reason]
+            others += waits[p, reason]
+        by_result[i] = cycles[_RESULT] / times
+        by_product[i] = cycles[_PRODUCT] / times
+        by_unit[i] = cycles[_UNIT] / times
+        others = (others - cycles[_STALL]) / times
         lag[i] = max(0.0, others - by_result[i] - by_product[i] - by_unit[i])
         ready[i] = t + by_result[i] + by_product[i] + by_unit[i]
         observed[i] = ready[i] + lag[i]
