@@ -103,7 +103,7 @@ def test_the_fastest_config_is_chosen() -> None:
     assert steps[-1] == (3, 3)
 
 
-def test_a_given_config_is_kept() -> None:
+def test_a_given_config_is_kept(device: Device) -> None:
     found = prepare(asking(), lambda done, total: None)
     assert (found.kernel.config, found.candidates) == (CONFIG, ())
 
@@ -146,7 +146,7 @@ def test_a_kernel_without_a_legal_move_leaves_nothing_behind(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_workload_without_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_without_reference(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Workload, "reference", lambda self, inputs, sizes: {})
     with pytest.raises(CuasmrlError, match="has no reference"):
         prepare(asking(), lambda done, total: None)
