@@ -56,37 +56,28 @@ def test_some_blocks_of_a_launch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "config"),
+    ("name", "config", "arch"),
     [
-        ("gemm_leaky_relu", "m128n256k64_w8_s3"),
-        ("flash_attention", "m64n64_w4_s3"),
-        ("gemm_int8", "m64n64k64_w4_s3"),
-        ("gemm_fp8", "m64n64k64_w4_s3"),
+        ("gemm_leaky_relu", "m128n256k64_w8_s3", 90),
+        ("bmm", "m128n128k64_w8_s3", 100),
+        *(
+            (name, config, arch)
+            for arch in (90, 100)
+            for name, config in (
+                ("flash_attention", "m64n64_w4_s3"),
+                ("gemm_int8", "m64n64k64_w4_s3"),
+                ("gemm_fp8", "m64n64k64_w4_s3"),
+            )
+        ),
     ],
 )
-def test_warpgroup_products(name: str, config: str) -> None:
+def test_products_beside_the_warps(name: str, config: str, arch: int) -> None:
+    """By warpgroups on sm_90, in tensor memory on sm_100."""
     workload = workloads.get(name)
     chosen = workload.config(config)
-    opcodes = {i.opcode for i in listing_of(workload, chosen, 90).instructions}
-    assert not opcodes.isdisjoint(WARPGROUP_PRODUCTS)
-    assert_matches(emulate(workload, chosen, 90, workload.shapes[-1]))
-
-
-@pytest.mark.parametrize(
-    ("name", "config"),
-    [
-        ("bmm", "m128n128k64_w8_s3"),
-        ("flash_attention", "m64n64_w4_s3"),
-        ("gemm_int8", "m64n64k64_w4_s3"),
-        ("gemm_fp8", "m64n64k64_w4_s3"),
-    ],
-)
-def test_tensor_memory(name: str, config: str) -> None:
-    workload = workloads.get(name)
-    chosen = workload.config(config)
-    opcodes = {i.opcode for i in listing_of(workload, chosen, 100).instructions}
-    assert not opcodes.isdisjoint(TENSOR_MEMORY)
-    assert_matches(emulate(workload, chosen, 100, workload.shapes[-1]))
+    opcodes = {i.opcode for i in listing_of(workload, chosen, arch).instructions}
+    assert not opcodes.isdisjoint({90: WARPGROUP_PRODUCTS, 100: TENSOR_MEMORY}[arch])
+    assert_matches(emulate(workload, chosen, arch, workload.shapes[-1]))
 
 
 @pytest.mark.slow
