@@ -8,7 +8,7 @@ GA102, AD102, GH100, GB202) and data sheets. Clocks are the published boost cloc
 driver's maximum (its data sheet has none); memory clocks are half the data rate, as the driver reports
 them. Memory is the nominal size; a driver shows some percent less.
 
-The B300 has 288 GB, the bandwidth of the B200 and 75 TFLOPS in FP32 (NVIDIA HGX B300 data sheet), which are
+The B300 has 288 GB, the bandwidth of the B200 and 75 TFLOPS in FP32 (others quote so from NVIDIA), which are
 148 SMs at about the clock of the B200; its L2 is taken to be that of the B200.
 
 How sure. Compared with device properties that users have published: A100, H100, RTX 3090, RTX 4090, RTX 5090,
