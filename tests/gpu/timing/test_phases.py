@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
@@ -19,13 +17,12 @@ from cuasmrl.gpu.timing import L2, Model, Reason, bounds_of, sanitize
 from cuasmrl.gpu.timing.excerpt import excerpt
 from cuasmrl.gpu.timing.model import Result
 from cuasmrl.gpu.timing.parameters import load_parameters
-from cuasmrl.gpu.timing.uncertainty import draw
 from cuasmrl.gpu.traced import TracedKernel, trace_launch
-from cuasmrl.schedule import Board, Schedule, Scoreboards
-from cuasmrl.schedule.random_moves import random_move
+from cuasmrl.schedule import Schedule
 from tests.conftest import CompileCuda
 from tests.gpu.emulator.conftest import SOURCES
 from tests.gpu.timing.programs import issues, stream
+from tests.gpu.timing.rescheduled import schedules_on_chips
 
 ARRIVE = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR4], RZ"
 COPY = "B------:R1:W-:-:S01  UTMALDG.2D [UR8], [UR12]"
@@ -173,24 +170,15 @@ def ring(compile_cuda: CompileCuda) -> TracedKernel:
 
 def test_a_ring_under_random_schedules(ring: TracedKernel) -> None:
     """Cycles have names, both replays agree, no bound is above them, nothing is read too early."""
-    rng, board = random.Random(3), Board(ring.listing, scoreboards=Scoreboards.REASSIGNED)
-    schedules = [ring.original]
-    for _ in range(3):
-        for _ in range(60):
-            random_move(board, rng)
-        schedules.append(board.schedule())
-    for parameters in [ring.model.parameters, *draw(ring.model.parameters, 2)]:
-        model = ring.model.with_parameters(parameters)
-        bounds = bounds_of(model)
-        assert any(bound.resource == "TMA engine" for bound in bounds)
-        for schedule in schedules:
-            table = model.table(schedule)
-            result = model.replay(table, 1, logged=100_000)
-            assert (result.core_reasons.sum(axis=1) == result.cycles).all()
-            assert (result.row_reasons.sum(axis=0) == result.warp_reasons).all()
-            assert model.cycles(table, 1) == result.cycles
-            assert all(bound.cycles <= result.cycles for bound in bounds)
-            assert sanitize(schedule, result) == ()
+    assert any(bound.resource == "TMA engine" for bound in bounds_of(ring.model))
+    for model, schedule in schedules_on_chips(ring, seed=3, count=3):
+        table = model.table(schedule)
+        result = model.replay(table, 1, logged=100_000)
+        assert (result.core_reasons.sum(axis=1) == result.cycles).all()
+        assert (result.row_reasons.sum(axis=0) == result.warp_reasons).all()
+        assert model.cycles(table, 1) == result.cycles
+        assert all(bound.cycles <= result.cycles for bound in bounds_of(model))
+        assert sanitize(schedule, result) == ()
 
 
 def test_iterations_of_warps_with_other_loops_stay(ring: TracedKernel) -> None:

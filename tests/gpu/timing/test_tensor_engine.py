@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import lru_cache
 
 import pytest
@@ -14,11 +13,10 @@ from cuasmrl.explain.waits.holds import holds_of
 from cuasmrl.gpu.chips import chip
 from cuasmrl.gpu.timing import Reason, Unit, bounds_of, sanitize
 from cuasmrl.gpu.timing.parameters import load_parameters
-from cuasmrl.gpu.timing.uncertainty import draw
 from cuasmrl.gpu.traced import TracedKernel
-from cuasmrl.schedule import Board, Schedule, Scoreboards
-from cuasmrl.schedule.random_moves import random_move
+from cuasmrl.schedule import Schedule
 from cuasmrl.workloads.tracing import trace_workload
+from tests.gpu.timing.rescheduled import schedules_on_chips
 
 WIDE = "HGMMA.64x256x16.F32 R24, gdesc[UR8], R24"
 NARROW = "HGMMA.64x64x16.F32 R24, gdesc[UR8], R24"
@@ -85,25 +83,16 @@ KERNELS = [("bmm", "m64n64k64_w4_s3"), ("flash_attention", "m128n64_w4_s2")]
 def test_schedules_of_compiled_kernels(name: str, config: str) -> None:
     """Cycles have names, both replays agree, no bound is above them, on chips of the ensemble too."""
     kernel = traced(name, config)
-    rng, board = random.Random(7), Board(kernel.listing, scoreboards=Scoreboards.REASSIGNED)
-    schedules = [kernel.original]
-    for _ in range(2):
-        for _ in range(60):
-            random_move(board, rng)
-        schedules.append(board.schedule())
-    for parameters in [kernel.model.parameters, *draw(kernel.model.parameters, 2)]:
-        model = kernel.model.with_parameters(parameters)
-        bounds = bounds_of(model)
-        assert any(bound.resource == "tensor engine" for bound in bounds)
-        for schedule in schedules:
-            table = model.table(schedule)
-            result = model.replay(table, 1, model.resident + 1)
-            assert (result.core_reasons.sum(axis=1) == result.cycles).all()
-            assert (result.row_reasons.sum(axis=0) == result.warp_reasons).all()
-            assert result.unit_busy[Unit.TENSOR] > 0
-            assert model.cycles(table, 1, model.resident + 1) == result.cycles
-            whole = model.cycles(table, 1)
-            assert all(bound.cycles <= whole for bound in bounds)
+    assert any(bound.resource == "tensor engine" for bound in bounds_of(kernel.model))
+    for model, schedule in schedules_on_chips(kernel, seed=7, count=2):
+        table = model.table(schedule)
+        result = model.replay(table, 1, model.resident + 1)
+        assert (result.core_reasons.sum(axis=1) == result.cycles).all()
+        assert (result.row_reasons.sum(axis=0) == result.warp_reasons).all()
+        assert result.unit_busy[Unit.TENSOR] > 0
+        assert model.cycles(table, 1, model.resident + 1) == result.cycles
+        whole = model.cycles(table, 1)
+        assert all(bound.cycles <= whole for bound in bounds_of(model))
 
 
 def test_who_waits_for_products_is_said() -> None:
